@@ -1,0 +1,48 @@
+"""One small tree of errors. Messages name ids and what to do, never what a person said."""
+
+from uuid import UUID
+
+
+class CenotaphError(Exception):
+    """Anything cenotaph refuses or cannot do."""
+
+
+class ConcurrencyError(CenotaphError):
+    """Another writer moved the stream; reload and decide again."""
+
+    def __init__(self, stream: str, expected: int) -> None:
+        super().__init__(f"stream {stream} is no longer at version {expected}; reload and decide again")
+
+
+class KeyLostError(CenotaphError):
+    """A data key is missing although nothing in the log says it was destroyed: an incident, never a forget."""
+
+    def __init__(self, key_id: UUID) -> None:
+        super().__init__(f"data key {key_id} is missing without tombstone or expiry (incident key_lost); restore the vault")
+
+
+class TamperError(CenotaphError):
+    """Stored bytes contradict what was sealed."""
+
+
+class UnknownEventError(CenotaphError):
+    """An event type or version this build does not know."""
+
+    def __init__(self, event_type: str, schema_version: int) -> None:
+        super().__init__(f"unknown event {event_type} v{schema_version}; upgrade before you rebuild")
+
+
+class ScopeError(CenotaphError):
+    """Tenant or subject is missing or foreign (R30)."""
+
+
+class BadInputError(CenotaphError):
+    """The caller sent something that cannot be used; nothing was stored."""
+
+
+class TurnConflictError(CenotaphError):
+    """A turn id came again with another body."""
+
+
+class UnavailableError(CenotaphError):
+    """A store does not answer; nothing was acknowledged."""

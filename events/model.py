@@ -1,0 +1,358 @@
+"""The vocabulary: ids, the words a turn and a memory are made of, and every event the log can hold (R1).
+
+Each event class is the *clear* half of an event: random internal ids, numbers, times and generic reasons. What a person
+said lives in sealed parts (`MessageBody`, `MemoryBody`, `IndexBody`) beside it, each under a data key of its own (R4).
+"""
+
+from datetime import datetime
+from enum import StrEnum
+from typing import Annotated, ClassVar, Literal, NewType
+from uuid import UUID
+
+from pydantic import BaseModel, ConfigDict, Field
+
+TenantId = NewType("TenantId", UUID)
+SubjectId = NewType("SubjectId", UUID)
+SessionId = NewType("SessionId", UUID)
+TurnId = NewType("TurnId", UUID)
+MessageId = NewType("MessageId", UUID)
+MemoryId = NewType("MemoryId", UUID)
+KeyId = NewType("KeyId", UUID)
+EventId = NewType("EventId", UUID)
+CommandId = NewType("CommandId", UUID)
+Position = NewType("Position", int)
+
+
+class Role(StrEnum):
+    """Who speaks in a message, as chat APIs name it."""
+
+    USER = "user"
+    ASSISTANT = "assistant"
+    SYSTEM = "system"
+    TOOL = "tool"
+
+
+class Origin(StrEnum):
+    """Where the text of a message really comes from; gates look at this, never at the role (R10, R11)."""
+
+    USER = "user"
+    ASSISTANT = "assistant"
+    TOOL = "tool"
+    RETRIEVED = "retrieved"
+    INJECTED = "injected"
+    SUBAGENT = "subagent"
+
+
+class TurnStatus(StrEnum):
+    """How a turn ended; only a completed one yields candidates."""
+
+    COMPLETED = "completed"
+    CANCELLED = "cancelled"
+    FAILED = "failed"
+
+
+class Kind(StrEnum):
+    """What sort of memory it is (R15)."""
+
+    PREFERENCE = "preference"
+    FACT = "fact"
+    GOAL = "goal"
+    PROJECT = "project"
+    FORMAT = "format"
+    PROFILE = "profile"
+    PLAN = "plan"
+    EPISODE = "episode"
+    REFLECTION = "reflection"
+    PROCEDURE = "procedure"
+
+
+class Assertion(StrEnum):
+    """How the claim is made (R12)."""
+
+    STATED = "stated"
+    INFERRED = "inferred"
+    PLANNED = "planned"
+    PAST = "past"
+    HYPOTHETICAL = "hypothetical"
+    NEGATED = "negated"
+
+
+class Outcome(StrEnum):
+    """What the gates made of a candidate that was not written (R1)."""
+
+    REJECTED = "rejected"
+    WORKING_ONLY = "working_only"
+    SUPPRESSED = "suppressed"
+    HELD = "held"
+
+
+class Frozen(BaseModel):
+    """A value: immutable, and strict about unknown fields."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Scope(Frozen):
+    """Whose memory: from the credential, never from a payload (R30)."""
+
+    tenant_id: TenantId
+    subject_id: SubjectId
+
+
+class Evidence(Frozen):
+    """A pointer to the words a claim rests on: `content[start:end]` of that message, never a copy (R12)."""
+
+    message_id: MessageId
+    start: int = Field(ge=0)
+    end: int = Field(ge=0)
+
+
+class Message(Frozen):
+    """One message of a finished turn, secrets already replaced."""
+
+    message_id: MessageId
+    role: Role
+    origin: Origin
+    content: str
+
+
+class Turn(Frozen):
+    """A finished turn as the extractor sees it."""
+
+    turn_id: TurnId
+    session_id: SessionId
+    status: TurnStatus
+    occurred_at: datetime
+    messages: tuple[Message, ...]
+
+
+Unit = Annotated[float, Field(ge=0.0, le=1.0)]
+
+
+class Claim(Frozen):
+    """What a memory says: the part that is compared when two claims meet.
+
+    `key` is a semantic key of the vocabulary (`diet.likes`) or None where nothing fits. `positive` is the polarity: "does not
+    eat beef" is the value *beef* with `positive=False`. `scope` is `personal` or a name such as `project:atlas`.
+    """
+
+    kind: Kind
+    key: str | None
+    value: str
+    content: str
+    scope: str = "personal"
+    positive: bool = True
+    multi_valued: bool = False
+    valid_from: datetime | None = None
+    valid_until: datetime | None = None
+
+
+class Candidate(Claim):
+    """A proposed memory. Extractors make them, gates decide (R12).
+
+    `explicit` means the person asked to remember it. `ephemeral` means it is meant for this once only. `sensitivity` names a
+    class of R13.8 (`health`, `finance`, …) or is None.
+    """
+
+    evidence: tuple[Evidence, ...]
+    assertion: Assertion
+    confidence: Unit
+    importance: Unit
+    explicit: bool = False
+    ephemeral: bool = False
+    correction: bool = False
+    sensitivity: str | None = None
+
+
+class Suppression(Frozen):
+    """The person said not to remember something: spans of this turn, and the words it was described with."""
+
+    evidence: Evidence
+    covers: tuple[Evidence, ...]
+
+
+# ── sealed parts ──────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+class MessageBody(Frozen):
+    """The sealed part of a message."""
+
+    content: str
+
+
+class MemoryBody(Claim):
+    """The sealed part of a memory version (or of a held candidate)."""
+
+    evidence: tuple[Evidence, ...]
+    assertion: Assertion
+    sensitivity: str | None = None
+    explicit: bool = False
+
+
+class IndexBody(Frozen):
+    """What the indexes need, sealed once beside the memory so that a rebuild does not embed again (R71).
+
+    `tag` is HMAC-SHA256 of (scope, key) and `terms` are 63-bit keyed hashes of the tokens, both under the person's index secret.
+    `vector` holds float32 little-endian bytes, base64; `model` names the embedding model and its centring.
+    """
+
+    tag: str | None
+    terms: tuple[int, ...]
+    length: int
+    model: str
+    vector: str
+
+
+# ── events ────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+class Event(Frozen):
+    """The clear half of an event. `type` and `schema_version` are what is stored; a class never changes without a new version."""
+
+    type: ClassVar[str]
+    schema_version: ClassVar[int] = 1
+
+
+class MessageHead(Frozen):
+    """What the envelope says of one message: ids and origin, nothing said. Its body is the part `message:<message_id>`."""
+
+    message_id: MessageId
+    role: Role
+    origin: Origin
+
+
+class TurnFinalized(Event):
+    """A turn is over and its messages are stored. `contexts` are the compiled contexts that were injected into it."""
+
+    type = "turn_finalized"
+    turn_id: TurnId
+    session_id: SessionId
+    status: TurnStatus
+    messages: tuple[MessageHead, ...]
+    contexts: tuple[UUID, ...] = ()
+
+
+class CandidateProposed(Event):
+    """An extractor proposed a memory; `pointers` say from which words. Thousandths for confidence and importance."""
+
+    type = "candidate"
+    candidate_id: MemoryId
+    turn_id: TurnId
+    kind: Kind
+    assertion: Assertion
+    confidence: int
+    importance: int
+    pointers: tuple[Evidence, ...]
+
+
+class Accepted(Event):
+    """The candidate is now version `version` of memory `memory_id`. `cites` are the messages it rests on."""
+
+    type = "accepted"
+    candidate_id: MemoryId
+    memory_id: MemoryId
+    version: int
+    turn_id: TurnId
+    kind: Kind
+    confidence: int
+    importance: int
+    cites: tuple[MessageId, ...]
+    valid_from: datetime | None = None
+    valid_until: datetime | None = None
+
+
+class Superseded(Event):
+    """Version `version` stopped being current because of `by_version`."""
+
+    type = "superseded"
+    memory_id: MemoryId
+    version: int
+    by_version: int
+
+
+class Reinforced(Event):
+    """The candidate says again what version `version` says."""
+
+    type = "reinforced"
+    candidate_id: MemoryId
+    memory_id: MemoryId
+    version: int
+    turn_id: TurnId
+
+
+class NotWritten(Event):
+    """The candidate did not become a memory. Only `held` keeps a sealed body, until `held_until`."""
+
+    type = "not_written"
+    candidate_id: MemoryId
+    turn_id: TurnId
+    outcome: Outcome
+    gate: str
+    reason: str
+    kind: Kind
+    cites: tuple[MessageId, ...] = ()
+    held_until: datetime | None = None
+
+
+class TurnConsidered(Event):
+    """Every turn ends in exactly one: how many candidates met which end, by which extractor, under which policy."""
+
+    type = "turn_considered"
+    turn_id: TurnId
+    counts: dict[str, int]
+    extractor: str
+    policy_digest: str
+
+
+class Tombstoned(Event):
+    """Must be forgotten. Names every id that is fenced and every data key whose bodies go.
+
+    `memories` and `messages` are fenced in the same transaction; `keys` are destroyed in the vault; `turns` are those whose
+    messages go; `orphaned` are living memories that cited one of these messages and stay, marked "source forgotten".
+    """
+
+    type = "tombstoned"
+    scope: Literal["memory"] = "memory"
+    memories: tuple[MemoryId, ...]
+    messages: tuple[MessageId, ...]
+    keys: tuple[KeyId, ...]
+    turns: tuple[TurnId, ...] = ()
+    injected: tuple[TurnId, ...] = ()
+    orphaned: tuple[MemoryId, ...] = ()
+
+
+class LayerFinding(Frozen):
+    """What one layer answered: a state of R42 and the evidence it was computed from."""
+
+    layer: str
+    state: Literal["absent", "purged", "masked", "drained", "unreclaimed", "not_configured", "cannot_prove", "present"]
+    checks: dict[str, int]
+    position: int | None = None
+    at: datetime
+
+
+class ErasureVerified(Event):
+    """A signed receipt (R42): `statement` is the signed JSON, `signature` Ed25519 over its UTF-8 bytes, base64."""
+
+    type = "erasure_verified"
+    tombstone: EventId
+    decision: Literal["deletion_propagated"]
+    statement: str
+    signature: str
+    signing_key: str
+
+
+EVENT_TYPES: dict[tuple[str, int], type[Event]] = {
+    (cls.type, cls.schema_version): cls
+    for cls in (
+        TurnFinalized,
+        CandidateProposed,
+        Accepted,
+        Superseded,
+        Reinforced,
+        NotWritten,
+        TurnConsidered,
+        Tombstoned,
+        ErasureVerified,
+    )
+}
