@@ -1,0 +1,1 @@
+"""The HTTP door: problem+json, bearer credentials, small routers over one `Backend`."""

@@ -1,0 +1,77 @@
+"""What the door needs from the rest of the system."""
+
+from typing import Protocol
+
+from events.model import EventId, MemoryId, Scope, SubjectId, TenantId
+from services.wire.memories import MemoryDetail, MemoryPage, MemoryStatus
+from services.wire.recall import ContextAnswer, ContextRequest, SearchAnswer, SearchRequest
+from services.wire.receipts import ReceiptPage, ReceiptView
+from services.wire.turns import TurnAnswer, TurnIn, TurnOutcome
+
+
+class Backend(Protocol):
+    """Everything the door can ask for, always within a scope that came from a credential.
+
+    None means "no such thing in this scope" and never tells whether another scope has it. Raises the errors of
+    `events.errors`; their messages name no content.
+    """
+
+    async def finalize(self, scope: Scope, turn: TurnIn) -> TurnAnswer:
+        """Store a finished turn, or find that it is known or forgotten.
+
+        Raises:
+            TurnConflictError: The turn id is known with another body.
+        """
+        ...
+
+    async def turn_outcome(self, scope: Scope, turn_id: str) -> TurnOutcome | None:
+        """Say what became of a turn, by the id the caller gave it."""
+        ...
+
+    async def context(self, scope: Scope, request: ContextRequest) -> ContextAnswer:
+        """Compile context for an agent."""
+        ...
+
+    async def search(self, scope: Scope, request: SearchRequest) -> SearchAnswer:
+        """Search the person's memories."""
+        ...
+
+    async def memories(self, scope: Scope, status: MemoryStatus | None, limit: int, cursor: str | None) -> MemoryPage:
+        """List memories, newest first.
+
+        Raises:
+            BadInputError: The cursor is not one this method gave out.
+        """
+        ...
+
+    async def memory(self, scope: Scope, memory_id: MemoryId) -> MemoryDetail | None:
+        """Show one memory with its versions."""
+        ...
+
+    async def forget(self, scope: Scope, memory_id: MemoryId) -> ReceiptView | None:
+        """Forget one memory; when this returns, no read started later sees it. Again: the same receipt."""
+        ...
+
+    async def receipt(self, scope: Scope, receipt_id: EventId) -> ReceiptView | None:
+        """Show how far one deletion has come."""
+        ...
+
+    async def receipts(self, scope: Scope, limit: int, cursor: str | None) -> ReceiptPage:
+        """List receipts, newest first.
+
+        Raises:
+            BadInputError: The cursor is not one this method gave out.
+        """
+        ...
+
+    async def subject(self, tenant_id: TenantId, outside: str) -> SubjectId:
+        """Return the internal id of a person, made on first use."""
+        ...
+
+    async def tenant_of_key(self, key: str) -> TenantId | None:
+        """Return whose API key this is, or None where it is unknown, revoked or not a key at all."""
+        ...
+
+    async def health(self) -> dict[str, str]:
+        """Return `ok` or one generic word for each store, by a name without address."""
+        ...

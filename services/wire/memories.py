@@ -1,0 +1,66 @@
+"""A memory as its owner sees it."""
+
+from datetime import datetime
+from enum import StrEnum
+from typing import Literal
+
+from events.model import Assertion, Frozen, Kind, MemoryId, Unit
+
+
+class MemoryStatus(StrEnum):
+    """Where a memory stands now."""
+
+    ACTIVE = "active"
+    HELD = "held"
+    SUPERSEDED = "superseded"
+    IN_CONFLICT = "in_conflict"
+    FORGOTTEN = "forgotten"
+
+
+class Source(Frozen):
+    """The words a memory rests on: `content[start:end]` of that message, under the ids the caller gave them."""
+
+    turn_id: str
+    message_id: str
+    start: int
+    end: int
+    state: Literal["readable", "forgotten", "expired"]
+
+
+class MemoryView(Frozen):
+    """One version of a memory. A forgotten one is a stone: ids, kind, times and numbers, nothing said.
+
+    `version` is None for a held candidate, which is no version of anything yet; `reason` says why it is held.
+    """
+
+    memory_id: MemoryId
+    version: int | None
+    status: MemoryStatus
+    kind: Kind
+    key: str | None = None
+    value: str | None = None
+    content: str | None = None
+    scope: str | None = None
+    positive: bool | None = None
+    assertion: Assertion | None = None
+    confidence: Unit
+    importance: Unit
+    recorded_at: datetime
+    occurred_at: datetime | None = None
+    valid_from: datetime | None = None
+    valid_until: datetime | None = None
+    sources: tuple[Source, ...] = ()
+    reason: str | None = None
+
+
+class MemoryDetail(MemoryView):
+    """A memory with all its versions, oldest first."""
+
+    versions: tuple[MemoryView, ...]
+
+
+class MemoryPage(Frozen):
+    """Some memories, newest first, and where the next page starts."""
+
+    memories: tuple[MemoryView, ...]
+    next_cursor: str | None = None
