@@ -1,0 +1,1 @@
+"""Measurements, and converters for the public data they run on."""
