@@ -1,0 +1,31 @@
+"""What a bearer string turns out to be, once it is checked."""
+
+from datetime import datetime
+from typing import Literal
+
+from events.errors import CenotaphError
+from events.model import Frozen, Scope, TenantId
+from services.wire.tokens import TokenRole
+
+
+class CredentialError(CenotaphError):
+    """The credential does not hold; the message says what to do, and nothing about who else exists."""
+
+
+class TenantCredential(Frozen):
+    """A tenant's own key: it mints tokens and does nothing else."""
+
+    kind: Literal["tenant"] = "tenant"
+    tenant_id: TenantId
+
+
+class TokenCredential(Frozen):
+    """A short token: one person's memory, in one part."""
+
+    kind: Literal["token"] = "token"
+    scope: Scope
+    role: TokenRole
+    expires_at: datetime
+
+
+Credential = TenantCredential | TokenCredential

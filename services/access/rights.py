@@ -1,0 +1,30 @@
+"""Which part may do what, as one table."""
+
+from enum import StrEnum
+from types import MappingProxyType
+
+from services.wire.tokens import TokenRole
+
+
+class Right(StrEnum):
+    """Something that can be allowed."""
+
+    WRITE_TURNS = "write_turns"
+    READ_TURNS = "read_turns"
+    READ_MEMORIES = "read_memories"
+    FORGET = "forget"
+    READ_RECEIPTS = "read_receipts"
+
+
+RIGHTS: MappingProxyType[TokenRole, frozenset[Right]] = MappingProxyType(
+    {
+        TokenRole.AGENT: frozenset(Right),
+        TokenRole.PERSON: frozenset(Right),
+        TokenRole.AUDITOR: frozenset({Right.READ_RECEIPTS}),
+    }
+)
+
+
+def may(role: TokenRole, right: Right) -> bool:
+    """Tell whether a part has a right; what the table does not name is refused."""
+    return right in RIGHTS.get(role, frozenset())

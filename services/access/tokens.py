@@ -1,0 +1,80 @@
+"""Short tokens: JWT (RFC 7519) signed with Ed25519 (RFC 8037), the algorithm pinned on both sides (RFC 8725).
+
+Whoever only checks tokens, such as the worker that takes turns from Redis, needs the public key and can mint nothing.
+"""
+
+from datetime import UTC, datetime, timedelta
+from typing import Any, Final
+from uuid import uuid4
+
+import jwt
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
+from pydantic import AwareDatetime, ConfigDict, ValidationError
+
+from events.model import Frozen, Scope, SubjectId, TenantId
+from services.access.credentials import CredentialError, TokenCredential
+from services.wire.tokens import TokenRole
+
+AUDIENCE: Final = "cenotaph"
+_ALGORITHM: Final = "EdDSA"
+_CLAIMS: Final = ("tenant", "subject", "role", "iat", "exp", "jti", "aud")
+
+
+class _Claims(Frozen):
+    model_config = ConfigDict(extra="ignore")
+
+    tenant: TenantId
+    subject: SubjectId
+    role: TokenRole
+    exp: AwareDatetime
+
+
+class TokenVerifier:
+    """Checks tokens with the public key."""
+
+    def __init__(self, key: Ed25519PublicKey) -> None:
+        self._key = key
+
+    def verify(self, token: str) -> TokenCredential:
+        """Return whose memory the token opens, and in which part.
+
+        Raises:
+            CredentialError: It is expired, foreign, altered or no token at all.
+        """
+        try:
+            claims = _Claims.model_validate(self._decode(token))
+        except jwt.ExpiredSignatureError:
+            raise CredentialError("the token has expired; mint a new one") from None
+        except (jwt.InvalidTokenError, ValidationError, ValueError):
+            # One sentence for all other faults: which check failed helps only somebody who forges.
+            raise CredentialError("the token is not valid here; mint one with your API key") from None
+        scope = Scope(tenant_id=claims.tenant, subject_id=claims.subject)
+        return TokenCredential(scope=scope, role=claims.role, expires_at=claims.exp)
+
+    def _decode(self, token: str) -> dict[str, Any]:
+        return jwt.decode(
+            token, self._key, algorithms=[_ALGORITHM], audience=AUDIENCE, options={"require": list(_CLAIMS)}
+        )
+
+
+class TokenSigner:
+    """Mints tokens with the private key, and checks them."""
+
+    def __init__(self, key: Ed25519PrivateKey) -> None:
+        self._key = key
+        self.verifier = TokenVerifier(key.public_key())
+
+    def issue(self, scope: Scope, role: TokenRole, ttl: timedelta, now: datetime | None = None) -> tuple[str, datetime]:
+        """Mint a token; returns it and when it expires (whole seconds, as a JWT counts)."""
+        issued = (now or datetime.now(UTC)).replace(microsecond=0)
+        expires = issued + ttl
+        claims = {
+            "tenant": str(scope.tenant_id),
+            "subject": str(scope.subject_id),
+            "role": role.value,
+            "iat": issued,
+            "exp": expires,
+            "jti": str(uuid4()),
+            "aud": AUDIENCE,
+        }
+        return jwt.encode(claims, self._key, algorithm=_ALGORITHM), expires
