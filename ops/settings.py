@@ -1,0 +1,111 @@
+"""Settings, read from the environment once."""
+
+from pathlib import Path
+from typing import Annotated, Any, Self
+
+from platformdirs import user_data_path
+from pydantic import AfterValidator, Field, ValidationError, model_validator
+from pydantic_settings import BaseSettings, SettingsConfigDict
+
+from events.errors import CenotaphError
+
+PREFIX = "CENOTAPH_"
+
+
+class SettingsError(CenotaphError):
+    """A setting cannot be used; the message names the variable and the rule, never the value."""
+
+
+def _absolute(path: Path) -> Path:
+    return path.expanduser().absolute()
+
+
+def _postgres(url: str) -> str:
+    for scheme in ("postgresql+asyncpg://", "postgresql://", "postgres://"):
+        if url.startswith(scheme):
+            return "postgresql://" + url.removeprefix(scheme)
+    raise ValueError("must start with postgresql://")
+
+
+def _redis(url: str) -> str:
+    if not url.startswith(("redis://", "rediss://", "unix://")):
+        raise ValueError("must start with redis://, rediss:// or unix://")
+    return url
+
+
+def _milvus(uri: str) -> str:
+    # a file name would start a second Milvus Lite inside this process, on an open TCP port
+    if not uri.startswith(("http://", "https://", "unix:")):
+        raise ValueError("must start with http://, https:// or unix:; leave it unset for the embedded index")
+    return uri
+
+
+def _default_data() -> Path:
+    return user_data_path("cenotaph", appauthor=False)
+
+
+Directory = Annotated[Path, AfterValidator(_absolute)]
+PostgresUrl = Annotated[str, AfterValidator(_postgres)]
+RedisUrl = Annotated[str, AfterValidator(_redis)]
+MilvusUri = Annotated[str, AfterValidator(_milvus)]
+Count = Annotated[int, Field(ge=1)]
+
+
+class Settings(BaseSettings):
+    """Everything an operator can set. Each URL that is given replaces that embedded server.
+
+    Sizes are in bytes or characters, times in the unit their name ends with. URLs are left out of `repr`, as they may
+    hold a password.
+    """
+
+    model_config = SettingsConfigDict(
+        env_prefix=PREFIX, env_ignore_empty=True, frozen=True, extra="forbid", populate_by_name=True
+    )
+
+    data: Directory = Field(default_factory=_default_data)
+    database_url: PostgresUrl | None = Field(default=None, validation_alias="DATABASE_URL", repr=False)
+    vault_url: PostgresUrl | None = Field(default=None, validation_alias="VAULT_URL", repr=False)
+    redis_url: RedisUrl | None = Field(default=None, validation_alias="REDIS_URL", repr=False)
+    milvus_uri: MilvusUri | None = Field(default=None, validation_alias="MILVUS_URI", repr=False)
+
+    host: str = "127.0.0.1"
+    port: Annotated[int, Field(ge=0, le=65535)] = 8765
+    second_place: Directory = Field(default_factory=lambda values: values["data"] / "second-place")
+    keys: Directory = Field(default_factory=lambda values: values["data"] / "keys")
+
+    max_body_bytes: Count = 1024 * 1024
+    max_messages: Count = 200
+    max_message_chars: Count = 100_000
+    delivery_cap: Count = 5
+    reclaim_idle_ms: Count = 30_000
+    sweep_after_s: Count = 10
+    max_future_skew_s: Annotated[int, Field(ge=0)] = 300
+
+    @model_validator(mode="after")
+    def _vault_apart(self) -> Self:
+        if self.vault_url is not None and self.vault_url == self.database_url:
+            raise ValueError(
+                "VAULT_URL and DATABASE_URL must be different clusters, or a backup of one holds the keys too"
+            )
+        return self
+
+
+def load_settings(**values: Any) -> Settings:  # noqa: ANN401 - any field of Settings
+    """Read the environment; keyword arguments win over it.
+
+    Raises:
+        SettingsError: Names each variable that cannot be used, and why.
+    """
+    try:
+        return Settings(**values)
+    except ValidationError as error:
+        problems = [_problem(problem["loc"], problem["msg"]) for problem in error.errors(include_input=False)]
+    raise SettingsError("; ".join(problems))
+
+
+def _problem(location: tuple[int | str, ...], message: str) -> str:
+    message = message.removeprefix("Value error, ")
+    if not location:
+        return message
+    name = str(location[0])
+    return f"{name if name.isupper() else PREFIX + name.upper()}: {message}"
