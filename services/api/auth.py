@@ -1,0 +1,78 @@
+"""Bearer credentials at the door: a tenant key mints tokens, a token opens one person's memory."""
+
+from collections.abc import Awaitable, Callable
+from http import HTTPStatus
+from typing import Annotated
+
+from fastapi import Depends, Security
+from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
+
+from events.model import Scope, TenantId
+from services.access.credentials import Credential, CredentialError, TenantCredential, TokenCredential
+from services.access.keys import PREFIX
+from services.access.rights import Right, may
+from services.api.door import Door, TheDoor
+from services.api.problem import Refusal
+
+_KEY = HTTPBearer(scheme_name="tenant key", description="`cnk_<id>_<secret>`; mints tokens only", auto_error=False)
+_TOKEN = HTTPBearer(scheme_name="token", description="A short token of POST /v1/tokens", auto_error=False)
+
+Bearer = HTTPAuthorizationCredentials | None
+
+
+def _unauthorized(detail: str) -> Refusal:
+    return Refusal(
+        HTTPStatus.UNAUTHORIZED, "unauthorized", detail, headers={"WWW-Authenticate": 'Bearer realm="cenotaph"'}
+    )
+
+
+def _forbidden(detail: str) -> Refusal:
+    return Refusal(HTTPStatus.FORBIDDEN, "forbidden", detail)
+
+
+async def credential_of(door: Door, bearer: Bearer) -> Credential:
+    """Check what was presented.
+
+    Raises:
+        Refusal: Nothing was, or it does not hold (401).
+    """
+    if bearer is None or not bearer.credentials:
+        raise _unauthorized("send Authorization: Bearer with a tenant key or a token")
+    if bearer.credentials.startswith(PREFIX):
+        tenant_id = await door.backend.tenant_of_key(bearer.credentials)
+        if tenant_id is None:
+            raise _unauthorized("the API key is not valid")
+        return TenantCredential(tenant_id=tenant_id)
+    try:
+        return door.tokens.verifier.verify(bearer.credentials)
+    except CredentialError as error:
+        raise _unauthorized(str(error)) from None
+
+
+async def _tenant(door: TheDoor, bearer: Annotated[Bearer, Security(_KEY)]) -> TenantId:
+    credential = await credential_of(door, bearer)
+    if not isinstance(credential, TenantCredential):
+        raise _forbidden("only a tenant key may mint tokens")
+    return credential.tenant_id
+
+
+def allowed(right: Right) -> Callable[[Door, Bearer], Awaitable[Scope]]:
+    """Make the dependency that returns the scope of a token with this right."""
+
+    async def scope_of(door: TheDoor, bearer: Annotated[Bearer, Security(_TOKEN)]) -> Scope:
+        credential = await credential_of(door, bearer)
+        if not isinstance(credential, TokenCredential):
+            raise _forbidden("a tenant key mints tokens only; send a token")
+        if not may(credential.role, right):
+            raise _forbidden(f"the role {credential.role} has no right {right}")
+        return credential.scope
+
+    return scope_of
+
+
+Tenant = Annotated[TenantId, Depends(_tenant)]
+MayWriteTurns = Annotated[Scope, Depends(allowed(Right.WRITE_TURNS))]
+MayReadTurns = Annotated[Scope, Depends(allowed(Right.READ_TURNS))]
+MayReadMemories = Annotated[Scope, Depends(allowed(Right.READ_MEMORIES))]
+MayForget = Annotated[Scope, Depends(allowed(Right.FORGET))]
+MayReadReceipts = Annotated[Scope, Depends(allowed(Right.READ_RECEIPTS))]

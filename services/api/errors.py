@@ -1,0 +1,92 @@
+"""Which error of ours becomes which problem."""
+
+from http import HTTPStatus
+
+from fastapi import FastAPI
+from fastapi.exceptions import RequestValidationError
+from pydantic_core import ErrorDetails
+from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import Response
+
+from events.errors import BadInputError, ConcurrencyError, ScopeError, TurnConflictError, UnavailableError
+from services.api.problem import Refusal, answer
+from services.wire.reading import FieldProblem, InvalidError, MalformedError, problems_of
+
+_UNFIT = "the request does not fit; see errors, and /openapi.json for what fits"
+_PARTS = ("path", "query", "header")
+
+
+def invalid(errors: tuple[FieldProblem, ...]) -> Refusal:
+    """Refuse a request whose fields are wrong."""
+    return Refusal(HTTPStatus.UNPROCESSABLE_ENTITY, "invalid", _UNFIT, errors=errors)
+
+
+def refusal_of(error: Exception) -> Refusal | None:  # noqa: PLR0911  # one line for each kind of error
+    """Translate an error of ours; None for one that is nobody's fault but ours.
+
+    Only the messages of `BadInputError` go out: the others may name internal ids.
+    """
+    match error:
+        case MalformedError():
+            return Refusal(HTTPStatus.BAD_REQUEST, "malformed", str(error))
+        case InvalidError():
+            return invalid(error.problems)
+        case BadInputError():
+            return Refusal(HTTPStatus.UNPROCESSABLE_ENTITY, "invalid", str(error))
+        case TurnConflictError():
+            return Refusal(
+                HTTPStatus.CONFLICT,
+                "turn-conflict",
+                "this turn_id is known with another body; give a new turn a new id",
+            )
+        case ConcurrencyError():
+            return Refusal(HTTPStatus.CONFLICT, "conflict", "somebody else wrote at the same time; send it again")
+        case ScopeError():
+            return Refusal(HTTPStatus.FORBIDDEN, "forbidden", "the credential does not cover this")
+        case UnavailableError():
+            detail = "a store does not answer and nothing was acknowledged; send it again"
+            return Refusal(HTTPStatus.SERVICE_UNAVAILABLE, "unavailable", detail, headers={"Retry-After": "1"})
+        case _:
+            return None
+
+
+def _without_part(detail: ErrorDetails) -> ErrorDetails:
+    first, *rest = detail["loc"] or ("",)
+    return {**detail, "loc": tuple(rest)} if first in _PARTS else detail
+
+
+async def _ours(_request: Request, error: Exception) -> Response:
+    refusal = error if isinstance(error, Refusal) else refusal_of(error)
+    if refusal is None:
+        raise error
+    return answer(refusal)
+
+
+async def _parameters(_request: Request, error: Exception) -> Response:
+    details = error.errors() if isinstance(error, RequestValidationError) else ()
+    return answer(invalid(problems_of(_without_part(each) for each in details)))
+
+
+async def _routing(_request: Request, error: Exception) -> Response:
+    status = HTTPStatus(error.status_code) if isinstance(error, HTTPException) else HTTPStatus.BAD_REQUEST
+    headers = getattr(error, "headers", None)
+    details = {
+        HTTPStatus.NOT_FOUND: "there is nothing at this path",
+        HTTPStatus.METHOD_NOT_ALLOWED: "see the Allow header",
+    }
+    slug = status.phrase.lower().replace(" ", "-")
+    return answer(Refusal(status, slug, details.get(status, "the request was refused"), headers=headers))
+
+
+async def _gone(_request: Request, _error: Exception) -> Response:
+    return answer(Refusal(HTTPStatus.BAD_REQUEST, "incomplete", "the request ended before its body did"))
+
+
+def install(app: FastAPI) -> None:
+    """Register the translations with an app."""
+    for kind in (Refusal, BadInputError, TurnConflictError, ConcurrencyError, ScopeError, UnavailableError):
+        app.add_exception_handler(kind, _ours)
+    app.add_exception_handler(RequestValidationError, _parameters)
+    app.add_exception_handler(HTTPException, _routing)
+    app.add_exception_handler(ClientDisconnect, _gone)

@@ -1,0 +1,52 @@
+"""Forgetting, and its receipts."""
+
+from http import HTTPStatus
+from typing import Annotated
+from uuid import UUID
+
+from fastapi import APIRouter, Depends, Response
+
+from events.model import EventId
+from services.api.auth import MayForget, MayReadReceipts
+from services.api.body import body
+from services.api.door import TheDoor
+from services.api.openapi import ANY_PROBLEMS, BODY_PROBLEMS, Examples, json_body, problems
+from services.api.problem import not_found
+from services.api.routes.paging import Cursor, Limit
+from services.wire.receipts import ForgetRequest, ReceiptPage, ReceiptView
+
+router = APIRouter(tags=["forgetting"], responses=problems(*ANY_PROBLEMS, HTTPStatus.UNPROCESSABLE_ENTITY))
+
+_EXAMPLES: Examples = {"one memory": {"memory_id": "0195f3a0-7c1e-7d53-9b1a-2f6f3f1f9a10"}}
+
+
+@router.post(
+    "/v1/forget",
+    status_code=HTTPStatus.ACCEPTED,
+    openapi_extra=json_body(ForgetRequest, _EXAMPLES),
+    responses=problems(HTTPStatus.NOT_FOUND, *BODY_PROBLEMS),
+)
+async def forget_memory(
+    scope: MayForget, request: Annotated[ForgetRequest, Depends(body(ForgetRequest))], door: TheDoor, response: Response
+) -> ReceiptView:
+    """Forget one memory, irreversibly. From this answer on nothing returns it; follow the receipt at Location."""
+    receipt = await door.backend.forget(scope, request.memory_id)
+    if receipt is None:
+        raise not_found("memory")
+    response.headers["Location"] = f"/v1/receipts/{receipt.receipt_id}"
+    return receipt
+
+
+@router.get("/v1/receipts")
+async def list_receipts(scope: MayReadReceipts, door: TheDoor, limit: Limit = 50, cursor: Cursor = None) -> ReceiptPage:
+    """List deletions and how far they have come, newest first."""
+    return await door.backend.receipts(scope, limit, cursor)
+
+
+@router.get("/v1/receipts/{receipt_id}", responses=problems(HTTPStatus.NOT_FOUND))
+async def show_receipt(scope: MayReadReceipts, receipt_id: UUID, door: TheDoor) -> ReceiptView:
+    """Show how far one deletion has come, layer by layer; signed once it has propagated."""
+    receipt = await door.backend.receipt(scope, EventId(receipt_id))
+    if receipt is None:
+        raise not_found("receipt")
+    return receipt

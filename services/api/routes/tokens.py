@@ -1,0 +1,31 @@
+"""Minting tokens."""
+
+from datetime import timedelta
+from typing import Annotated
+
+from fastapi import APIRouter, Depends
+
+from events.model import Scope
+from services.api.auth import Tenant
+from services.api.body import body
+from services.api.door import TheDoor
+from services.api.openapi import ANY_PROBLEMS, BODY_PROBLEMS, Examples, json_body, problems
+from services.wire.tokens import TokenAnswer, TokenRequest
+
+router = APIRouter(tags=["tokens"], responses=problems(*ANY_PROBLEMS, *BODY_PROBLEMS))
+
+_EXAMPLES: Examples = {
+    "agent": {"subject": "user-17", "role": "agent"},
+    "person (zh)": {"subject": "用户-17", "role": "person", "ttl_s": 3600},
+}
+
+
+@router.post("/v1/tokens", openapi_extra=json_body(TokenRequest, _EXAMPLES))
+async def mint_token(
+    tenant_id: Tenant, request: Annotated[TokenRequest, Depends(body(TokenRequest))], door: TheDoor
+) -> TokenAnswer:
+    """Mint a short token for one person's memory. Takes a tenant key."""
+    subject_id = await door.backend.subject(tenant_id, request.subject)
+    scope = Scope(tenant_id=tenant_id, subject_id=subject_id)
+    token, expires_at = door.tokens.issue(scope, request.role, timedelta(seconds=request.ttl_s))
+    return TokenAnswer(token=token, expires_at=expires_at)
