@@ -1,7 +1,7 @@
 """Bundle the server into `cenotaph/_app`, so that no plain package name of ours lands in another's site-packages.
 
-The folders are called `events`, `services`, `ops` …; others publish packages of the same names, and installing one of them
-beside ours would overwrite it. An editable installation needs no bundle: it puts the whole tree on `sys.path`.
+The folders are called `events`, `services`, `ops` …; others publish packages of the same names, and installing one of
+them beside ours would overwrite it. An editable installation needs no bundle: it puts the whole tree on `sys.path`.
 """
 
 from typing import Any
