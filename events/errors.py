@@ -1,7 +1,5 @@
 """One small tree of errors. Messages name ids and what to do, never what a person said."""
 
-from uuid import UUID
-
 
 class CenotaphError(Exception):
     """Anything cenotaph refuses or cannot do."""
@@ -12,13 +10,6 @@ class ConcurrencyError(CenotaphError):
 
     def __init__(self, stream: str, expected: int) -> None:
         super().__init__(f"stream {stream} is no longer at version {expected}; reload and decide again")
-
-
-class KeyLostError(CenotaphError):
-    """A data key is missing although nothing in the log says it was destroyed: an incident, never a forget."""
-
-    def __init__(self, key_id: UUID) -> None:
-        super().__init__(f"data key {key_id} is missing without tombstone or expiry (incident key_lost); restore the vault")
 
 
 class TamperError(CenotaphError):

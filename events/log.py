@@ -1,0 +1,252 @@
+"""The log: append commands, read streams and the sealed tail, open bodies (R2, R3)."""
+
+import asyncio
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Literal
+from uuid import UUID
+
+import asyncpg
+
+from events.envelope import Command, SealedEvent, StoredEvent, seal, stored
+from events.errors import ConcurrencyError, UnavailableError
+from events.model import CommandId, EventId, KeyId, Position, Scope
+from events.postgres import Connection, Database, Row
+
+_BATCH = 256
+_WRITERS = 4
+
+_APPEND = """
+select command, outcome, first_version, last_version from log.append_v1(
+  $1::uuid[], $2::uuid[], $3::text[], $4::bigint[], $5::integer[],
+  $6::integer[], $7::uuid[], $8::integer[], $9::uuid[], $10::text[], $11::smallint[], $12::timestamptz[], $13::bytea[],
+  $14::integer[], $15::text[], $16::uuid[], $17::bytea[])
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What became of one command. `versions` are the first and last stream version of its events, None on a conflict."""
+
+    outcome: Literal["appended", "known", "conflict"]
+    versions: tuple[int, int] | None
+
+
+class EventLog:
+    """The only way to write: concurrent appends are coalesced into few transactions (group commit).
+
+    Args:
+        database: a pool under `cenotaph_appender`.
+    """
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._queue: asyncio.Queue[tuple[Command, asyncio.Future[Answer]]] = asyncio.Queue()
+        self._writers: list[asyncio.Task[None]] = []
+
+    async def append(self, command: Command) -> Answer:
+        """Append a command or learn that it is already known. Returns after the commit.
+
+        Raises:
+            ConcurrencyError: the stream moved; nothing was written.
+            UnavailableError: the database does not answer; whether it was written is unknown, repeat the same command.
+        """
+        if not self._writers:
+            self._writers = [asyncio.create_task(self._write(), name=f"append-{n}") for n in range(_WRITERS)]
+        future: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
+        self._queue.put_nowait((command, future))
+        answer = await future
+        if answer.outcome == "conflict":
+            raise ConcurrencyError(command.stream, command.expected or 0)
+        return answer
+
+    async def append_many(self, commands: Sequence[Command]) -> list[Answer]:
+        """Append a batch in one transaction, each command with an answer of its own."""
+        async with self._database.connection() as connection:
+            return await append(connection, commands)
+
+    async def close(self) -> None:
+        """Stop the writers; what is queued fails."""
+        for writer in self._writers:
+            writer.cancel()
+        for writer in self._writers:
+            with suppress(asyncio.CancelledError):
+                await writer
+        self._writers = []
+        while not self._queue.empty():
+            _, future = self._queue.get_nowait()
+            if not future.done():
+                future.set_exception(UnavailableError("shutting down; repeat the command"))
+
+    async def _write(self) -> None:
+        while True:
+            waiting = [await self._queue.get()]
+            while len(waiting) < _BATCH and not self._queue.empty():
+                waiting.append(self._queue.get_nowait())
+            try:
+                await self._settle(waiting)
+            except asyncio.CancelledError:
+                for _, future in waiting:
+                    if not future.done():
+                        future.set_exception(UnavailableError("shutting down; repeat the command"))
+                raise
+
+    async def _settle(self, waiting: Sequence[tuple[Command, asyncio.Future[Answer]]]) -> None:
+        """Append what waits together; where one command spoils the batch, each alone."""
+        try:
+            answers = await self.append_many([command for command, _ in waiting])
+        except UnavailableError as error:
+            for _, future in waiting:
+                if not future.done():
+                    future.set_exception(error)
+        except Exception as error:  # noqa: BLE001 - every waiter gets the error of its own command
+            if len(waiting) > 1:
+                for one in waiting:
+                    await self._settle([one])
+            elif not waiting[0][1].done():
+                waiting[0][1].set_exception(error)
+        else:
+            for (_, future), answer in zip(waiting, answers, strict=True):
+                if not future.done():
+                    future.set_result(answer)
+
+
+async def append(connection: Connection, commands: Sequence[Command]) -> list[Answer]:
+    """Append commands through a connection of the caller, in the caller's transaction if it has one."""
+    order = sorted(
+        range(len(commands)), key=lambda index: (commands[index].scope.tenant_id.bytes, commands[index].stream)
+    )
+    ordered = [commands[index] for index in order]
+    events: list[tuple[int, Command, SealedEvent]] = [
+        (number, command, event) for number, command in enumerate(ordered, 1) for event in seal(command)
+    ]
+    bodies = [(number, part) for number, (_, _, event) in enumerate(events, 1) for part in event.parts]
+    rows = await connection.fetch(
+        _APPEND,
+        [command.command_id for command in ordered],
+        [command.scope.tenant_id for command in ordered],
+        [command.stream for command in ordered],
+        [command.expected for command in ordered],
+        [len(command.events) for command in ordered],
+        [number for number, _, _ in events],
+        [event.event_id for _, _, event in events],
+        [event.ordinal for _, _, event in events],
+        [command.scope.subject_id for _, command, _ in events],
+        [event.event.type for _, _, event in events],
+        [event.event.schema_version for _, _, event in events],
+        [event.occurred_at for _, _, event in events],
+        [event.envelope for _, _, event in events],
+        [number for number, _ in bodies],
+        [part.name for _, part in bodies],
+        [part.key_id for _, part in bodies],
+        [part.ciphertext for _, part in bodies],
+    )
+    answers: list[Answer] = [Answer("conflict", None)] * len(commands)
+    for row in rows:
+        versions = None if row["first_version"] is None else (row["first_version"], row["last_version"])
+        answers[order[row["command"] - 1]] = Answer(row["outcome"], versions)
+    return answers
+
+
+# ── reading ───────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+async def read_stream(connection: Connection, scope: Scope, stream: str, after: int = 0) -> list[StoredEvent]:
+    """Read one stream in order, sealed or not, from the version behind `after`."""
+    rows = await connection.fetch(
+        """select e.envelope, s.position from log.event e left join log.sealed s using (seq)
+           where e.tenant_id = $1 and e.stream = $2 and e.version > $3 order by e.version""",
+        scope.tenant_id,
+        stream,
+        after,
+    )
+    return [stored(row["envelope"], row["position"]) for row in rows]
+
+
+async def read_command(connection: Connection, command_id: CommandId) -> list[StoredEvent]:
+    """Read the events of one command, none if it is unknown."""
+    rows = await connection.fetch(
+        """select e.envelope, s.position from log.event e left join log.sealed s using (seq)
+           where e.command_id = $1 order by e.ordinal""",
+        command_id,
+    )
+    return [stored(row["envelope"], row["position"]) for row in rows]
+
+
+async def read_events(connection: Connection, event_ids: Iterable[EventId]) -> dict[EventId, StoredEvent]:
+    """Read events by id."""
+    rows = await connection.fetch(
+        """select e.envelope, s.position from log.event e left join log.sealed s using (seq)
+           where e.event_id = any($1::uuid[])""",
+        list(event_ids),
+    )
+    events = (stored(row["envelope"], row["position"]) for row in rows)
+    return {event.event_id: event for event in events}
+
+
+async def read_sealed(connection: Connection, after: Position, limit: int) -> list[StoredEvent]:
+    """Read the sealed tail behind a position: dense positions, in order, none ever missing."""
+    rows = await connection.fetch(
+        """select s.position, e.envelope from log.sealed s join log.event e using (seq)
+           where s.position > $1 order by s.position limit $2""",
+        after,
+        limit,
+    )
+    return [stored(row["envelope"], row["position"]) for row in rows]
+
+
+async def read_bodies(connection: Connection, event_ids: Iterable[EventId]) -> dict[tuple[EventId, str], bytes]:
+    """Read the ciphertexts that are still there, by event and part."""
+    rows: list[Row] = await connection.fetch(
+        "select event_id, part, ciphertext from log.body where event_id = any($1::uuid[])", list(event_ids)
+    )
+    return {(EventId(row["event_id"]), row["part"]): row["ciphertext"] for row in rows}
+
+
+async def fenced(connection: Connection, scope: Scope, targets: Iterable[UUID | KeyId]) -> set[UUID]:
+    """Say which of these memories, messages or keys may not be read again."""
+    rows = await connection.fetch(
+        "select target from log.fence where tenant_id = $1 and target = any($2::uuid[])", scope.tenant_id, list(targets)
+    )
+    return {row["target"] for row in rows}
+
+
+async def head(connection: Connection) -> Position:
+    """Return the last sealed position, -1 for an empty log."""
+    size: int = await connection.fetchval("select size from log.head")
+    return Position(size - 1)
+
+
+class Tail:
+    """Wakes readers when the sealer has sealed: NOTIFY where it arrives, a poll where it does not.
+
+    Args:
+        url: the log's database; the listener holds a direct connection outside any pool.
+        poll_s: the longest a reader waits without a notification.
+    """
+
+    def __init__(self, url: str, poll_s: float = 0.5) -> None:
+        self._url = url.replace("postgresql+asyncpg://", "postgresql://")
+        self._poll_s = poll_s
+        self._connection: asyncpg.Connection | None = None
+        self._bell = asyncio.Event()
+
+    async def wait(self) -> None:
+        """Return at the next seal, or after the poll interval."""
+        if self._connection is None or self._connection.is_closed():
+            with suppress(OSError, asyncpg.PostgresError, asyncpg.InterfaceError):
+                self._connection = await asyncpg.connect(self._url)
+                await self._connection.add_listener("log", self._ring)
+        with suppress(TimeoutError):
+            await asyncio.wait_for(self._bell.wait(), self._poll_s)
+        self._bell.clear()
+
+    def _ring(self, *_: object) -> None:
+        self._bell.set()
+
+    async def close(self) -> None:
+        """Drop the listener."""
+        if self._connection is not None:
+            await self._connection.close()
+            self._connection = None

@@ -1,0 +1,59 @@
+"""The sealer: one at a time gives dense positions, extends the Merkle tree and notifies (R5, ADR 0001)."""
+
+from events.merkle import Range
+from events.postgres import Database
+
+_TAKE = """
+with taken as (
+  delete from log.unsealed where seq in (select seq from log.unsealed order by seq limit $1) returning seq
+)
+select t.seq, e.leaf from taken t join log.event e using (seq) order by t.seq
+"""
+
+
+class Sealer:
+    """Seals what has arrived. Standbys may run beside it: the head row is the fence between them.
+
+    Args:
+        database: a pool under `cenotaph_sealer`.
+        batch: the most events sealed in one transaction.
+    """
+
+    def __init__(self, database: Database, batch: int = 2000) -> None:
+        self._database = database
+        self._batch = batch
+
+    async def seal(self) -> int:
+        """Seal one batch; return how many events it held."""
+        async with self._database.connection() as connection:
+            if not await connection.fetchval("select exists (select from log.unsealed)"):
+                return 0
+            async with connection.transaction():
+                head = await connection.fetchrow("select size, frontier from log.head for update")
+                assert head is not None, "the head row is made with the schema"  # noqa: S101 - narrows the type
+                rows = await connection.fetch(_TAKE, self._batch)
+                if not rows:
+                    return 0
+                before = Range(head["size"], tuple(head["frontier"]))
+                after, nodes = before.extend(row["leaf"] for row in rows)
+                await connection.execute(
+                    "insert into log.sealed (position, seq) select $1 + n - 1, seq from unnest($2::bigint[])"
+                    " with ordinality as t(seq, n)",
+                    before.size,
+                    [row["seq"] for row in rows],
+                )
+                await connection.execute(
+                    "insert into log.node (level, index, hash) select * from"
+                    " unnest($1::smallint[], $2::bigint[], $3::bytea[])",
+                    [node.level for node in nodes],
+                    [node.index for node in nodes],
+                    [node.hash for node in nodes],
+                )
+                await connection.execute(
+                    "update log.head set size = $1, frontier = $2, root = $3",
+                    after.size,
+                    list(after.frontier),
+                    after.root,
+                )
+                await connection.execute("select pg_notify('log', $1)", str(after.size))
+        return len(rows)

@@ -1,0 +1,1 @@
+"""Migrations, read by Alembic."""

@@ -1,0 +1,30 @@
+"""The log, the read models and what runs them."""
+
+from alembic import op
+from sqlalchemy import text
+
+from events.postgres import statements
+from ops.migrations import execute
+
+revision = "0001"
+down_revision = None
+branch_labels = None
+depends_on = None
+
+
+def upgrade() -> None:
+    """Make the schemas."""
+    connection = op.get_bind()
+    execute(connection, statements("events", "log.sql"))
+    execute(connection, statements("projections", "checkpoint.sql"))
+    for name in ("facts", "keywords", "sessions"):
+        execute(connection, statements("projections", f"{name}.sql").replace("{schema}", name))
+        _checkpoint(name, name)
+    _checkpoint("vectors", "memory")
+    execute(connection, statements("projections", "ops.sql"))
+
+
+def _checkpoint(name: str, place: str) -> None:
+    op.get_bind().execute(
+        text("insert into read_model.checkpoint values (:name, 1, -1, :place)"), {"name": name, "place": place}
+    )

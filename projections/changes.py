@@ -1,0 +1,126 @@
+"""What an event does to the state of a person's memories: the one fold behind the facts table and every decision.
+
+It branches on envelopes only; bodies are opaque cargo, so shredding any key leaves the same state minus content.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Literal
+
+from events.envelope import StoredEvent
+from events.model import (
+    Accepted,
+    EventId,
+    Kind,
+    MemoryId,
+    MessageId,
+    NotWritten,
+    Outcome,
+    Reinforced,
+    Superseded,
+    Tombstoned,
+    TurnId,
+)
+
+Status = Literal["current", "superseded", "held", "forgotten"]
+
+
+@dataclass(frozen=True, slots=True)
+class Fact:
+    """One version of one memory, without its content. Confidence and importance are thousandths."""
+
+    memory_id: MemoryId
+    version: int
+    status: Status
+    event_id: EventId
+    kind: Kind
+    confidence: int
+    importance: int
+    cites: tuple[MessageId, ...]
+    turn_id: TurnId
+    occurred_at: datetime
+    recorded_at: datetime
+    reinforced: int = 0
+    source_forgotten: bool = False
+    gate: str | None = None
+    reason: str | None = None
+    valid_until: datetime | None = None
+    held_until: datetime | None = None
+
+
+State = dict[tuple[MemoryId, int], Fact]
+
+
+def fact_of(stored: StoredEvent) -> Fact | None:
+    """Return the memory version an event brings into being, if it does."""
+    event = stored.event
+    if isinstance(event, Accepted):
+        return Fact(
+            memory_id=event.memory_id,
+            version=event.version,
+            status="current",
+            event_id=stored.event_id,
+            kind=event.kind,
+            confidence=event.confidence,
+            importance=event.importance,
+            cites=event.cites,
+            turn_id=event.turn_id,
+            occurred_at=stored.occurred_at,
+            recorded_at=stored.recorded_at,
+            valid_until=event.valid_until,
+        )
+    if isinstance(event, NotWritten) and event.outcome is Outcome.HELD:
+        return Fact(
+            memory_id=event.candidate_id,
+            version=1,
+            status="held",
+            event_id=stored.event_id,
+            kind=event.kind,
+            confidence=0,
+            importance=0,
+            cites=event.cites,
+            turn_id=event.turn_id,
+            occurred_at=stored.occurred_at,
+            recorded_at=stored.recorded_at,
+            gate=event.gate,
+            reason=event.reason,
+            held_until=event.held_until,
+        )
+    return None
+
+
+def touched(stored: StoredEvent) -> set[MemoryId]:
+    """Return the memories whose rows an event changes."""
+    event = stored.event
+    if isinstance(event, Tombstoned):
+        return {*event.memories, *event.orphaned}
+    if isinstance(event, Superseded | Reinforced):
+        return {event.memory_id}
+    fact = fact_of(stored)
+    return set() if fact is None else {fact.memory_id}
+
+
+def fold(state: State, events: Iterable[StoredEvent]) -> State:
+    """Apply events in stream order to a copy of the state."""
+    state = dict(state)
+    for stored in events:
+        event = stored.event
+        if (fact := fact_of(stored)) is not None:
+            state[fact.memory_id, fact.version] = fact
+        elif isinstance(event, Superseded):
+            _update(state, event.memory_id, event.version, status="superseded")
+        elif isinstance(event, Reinforced) and (old := state.get((event.memory_id, event.version))) is not None:
+            state[event.memory_id, event.version] = replace(old, reinforced=old.reinforced + 1)
+        elif isinstance(event, Tombstoned):
+            for place, fact in list(state.items()):
+                if fact.memory_id in event.memories:
+                    state[place] = replace(fact, status="forgotten")
+                elif fact.memory_id in event.orphaned and fact.status != "forgotten":
+                    state[place] = replace(fact, source_forgotten=True)
+    return state
+
+
+def _update(state: State, memory_id: MemoryId, version: int, *, status: Status) -> None:
+    if (old := state.get((memory_id, version))) is not None and old.status != "forgotten":
+        state[memory_id, version] = replace(old, status=status)

@@ -1,0 +1,154 @@
+"""The facts table: every memory version and which is current, folded from the log."""
+
+from collections import defaultdict
+from collections.abc import Collection, Sequence
+from dataclasses import fields
+from typing import ClassVar
+from uuid import UUID
+
+from events.envelope import StoredEvent
+from events.log import read_stream
+from events.model import EventId, Kind, MemoryId, MessageId, Scope, TurnId
+from events.postgres import Connection, Row
+from projections.changes import Fact, State, fact_of, fold, touched
+from projections.index import IndexReader
+from projections.model import Tables
+
+_FIELDS = [field.name for field in fields(Fact)]
+_COLUMNS = ", ".join(_FIELDS)
+
+
+class Facts(Tables):
+    """The projection. Reads only the tag out of sealed bodies, through the index reader."""
+
+    name: ClassVar[str] = "facts"
+    version: ClassVar[int] = 1
+
+    def __init__(self, index: IndexReader) -> None:
+        self._index = index
+
+    async def apply(self, connection: Connection, place: str, events: Sequence[StoredEvent]) -> None:
+        """Fold a batch, person by person."""
+        by_person: dict[tuple[Scope, str], list[StoredEvent]] = defaultdict(list)
+        for event in events:
+            if event.stream.startswith("memory/"):
+                by_person[event.scope, event.stream].append(event)
+        for (scope, _), own in by_person.items():
+            await self._apply_person(connection, place, scope, own)
+
+    async def _apply_person(
+        self, connection: Connection, place: str, scope: Scope, events: Sequence[StoredEvent]
+    ) -> None:
+        known = await read_memories(connection, scope, set().union(*(touched(event) for event in events)), place)
+        after = fold(known, events)
+        tags = {
+            event_id: body.tag
+            for event_id, body in (await self._index.read(connection, scope, [e for e in events if fact_of(e)])).items()
+        }
+        changed = [fact for key, fact in after.items() if known.get(key) != fact]
+        await connection.execute(
+            f"""insert into {place}.memory as m (tenant_id, subject_id, tag, {_COLUMNS})
+                select $1, $2, t.tag, t.memory_id, t.version, t.status, t.event_id, t.kind, t.confidence, t.importance,
+                       coalesce(t.cites::uuid[], '{{}}'), t.turn_id, t.occurred_at, t.recorded_at, t.reinforced,
+                       t.source_forgotten, t.gate, t.reason, t.valid_until, t.held_until
+                from unnest($3::bytea[], $4::uuid[], $5::integer[], $6::text[], $7::uuid[], $8::text[], $9::integer[],
+                            $10::integer[], $11::text[], $12::uuid[], $13::timestamptz[], $14::timestamptz[],
+                            $15::integer[], $16::boolean[], $17::text[], $18::text[], $19::timestamptz[],
+                            $20::timestamptz[])
+                  as t(tag, memory_id, version, status, event_id, kind, confidence, importance, cites, turn_id, occurred_at,
+                       recorded_at, reinforced, source_forgotten, gate, reason, valid_until, held_until)
+                on conflict (tenant_id, memory_id, version) do update set
+                  status = excluded.status, reinforced = excluded.reinforced,
+                  source_forgotten = excluded.source_forgotten,
+                  tag = case when excluded.status = 'forgotten' then null else m.tag end""",
+            scope.tenant_id,
+            scope.subject_id,
+            [_tag(tags.get(fact.event_id), fact) for fact in changed],
+            *(
+                [_column(fact, name) for fact in changed]
+                for name in _FIELDS
+            ),
+        )
+        await connection.execute(
+            f"insert into {place}.subject values ($1, $2, $3)"
+            " on conflict (tenant_id, subject_id) do update set applied = excluded.applied",
+            scope.tenant_id,
+            scope.subject_id,
+            events[-1].version,
+        )
+
+
+def _tag(tag: str | None, fact: Fact) -> bytes | None:
+    return bytes.fromhex(tag) if tag is not None and fact.status != "forgotten" else None
+
+
+def _column(fact: Fact, name: str) -> object:
+    value = getattr(fact, name)
+    return "{" + ",".join(map(str, value)) + "}" if name == "cites" else value
+
+
+def fact_from(row: Row) -> Fact:
+    """Read a row of the table back."""
+    values = {name: row[name] for name in _FIELDS}
+    values["memory_id"] = MemoryId(row["memory_id"])
+    values["event_id"] = EventId(row["event_id"])
+    values["turn_id"] = TurnId(row["turn_id"])
+    values["kind"] = Kind(row["kind"])
+    values["cites"] = tuple(MessageId(cite) for cite in row["cites"])
+    return Fact(**values)
+
+
+async def read_memories(
+    connection: Connection, scope: Scope, memories: Collection[MemoryId], place: str = "facts"
+) -> State:
+    """Read every version of some memories of one person."""
+    rows = await connection.fetch(
+        f"select {_COLUMNS} from {place}.memory where tenant_id = $1 and subject_id = $2 and memory_id = any($3::uuid[])",
+        scope.tenant_id,
+        scope.subject_id,
+        list(memories),
+    )
+    return {(fact.memory_id, fact.version): fact for fact in map(fact_from, rows)}
+
+
+async def read_living(connection: Connection, scope: Scope, tags: Collection[bytes] | None = None) -> State:
+    """Read the current and held memories of one person, all or those that carry one of these tags."""
+    rows = await connection.fetch(
+        f"""select {_COLUMNS} from facts.memory where tenant_id = $1 and subject_id = $2
+            and status in ('current', 'held') and ($3::bytea[] is null or tag = any($3::bytea[]))""",
+        scope.tenant_id,
+        scope.subject_id,
+        None if tags is None else list(tags),
+    )
+    return {(fact.memory_id, fact.version): fact for fact in map(fact_from, rows)}
+
+
+async def read_citing(connection: Connection, scope: Scope, messages: Collection[MessageId]) -> State:
+    """Read the memory versions that rest on one of these messages."""
+    rows = await connection.fetch(
+        f"select {_COLUMNS} from facts.memory where tenant_id = $1 and subject_id = $2 and cites && $3::uuid[]",
+        scope.tenant_id,
+        scope.subject_id,
+        list(messages),
+    )
+    return {(fact.memory_id, fact.version): fact for fact in map(fact_from, rows)}
+
+
+async def newer_events(connection: Connection, scope: Scope) -> tuple[list[StoredEvent], int]:
+    """Read what the facts table has not folded yet, and the version the person's memory stream has reached."""
+    applied: int = (
+        await connection.fetchval(
+            "select applied from facts.subject where tenant_id = $1 and subject_id = $2", scope.tenant_id, scope.subject_id
+        )
+        or 0
+    )
+    events = await read_stream(connection, scope, f"memory/{scope.subject_id}", applied)
+    return events, events[-1].version if events else applied
+
+
+async def holders(connection: Connection, memory_id: UUID) -> int:
+    """Count the rows of a memory that are more than a stone (a raw read for probes)."""
+    count: int = await connection.fetchval(
+        "select count(*) from facts.memory where memory_id = $1 and (status <> 'forgotten' or tag is not null)", memory_id
+    )
+    return count

@@ -1,0 +1,206 @@
+"""The session store: which turns there were and who said what where; the words stay sealed in the log's bodies."""
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import ClassVar
+from uuid import UUID
+
+from events.envelope import StoredEvent
+from events.model import (
+    EventId,
+    KeyId,
+    MessageId,
+    Origin,
+    Role,
+    Scope,
+    SessionId,
+    Tombstoned,
+    TurnConsidered,
+    TurnFinalized,
+    TurnId,
+)
+from events.postgres import Connection, Row
+from projections.model import Tables
+
+
+def message_part(message: MessageId) -> str:
+    """Name the body part that holds a message."""
+    return f"message:{message}"
+
+
+class Sessions(Tables):
+    """The projection."""
+
+    name: ClassVar[str] = "sessions"
+    version: ClassVar[int] = 1
+
+    async def apply(self, connection: Connection, place: str, events: Sequence[StoredEvent]) -> None:
+        """Record turns and messages, which were considered, and which messages were forgotten."""
+        for stored in events:
+            event, scope = stored.event, stored.scope
+            if isinstance(event, TurnFinalized):
+                await _record(connection, place, stored, event)
+            elif isinstance(event, TurnConsidered):
+                await connection.execute(
+                    f"update {place}.turn set considered = true where tenant_id = $1 and turn_id = $2",
+                    scope.tenant_id,
+                    event.turn_id,
+                )
+            elif isinstance(event, Tombstoned):
+                await connection.execute(
+                    f"update {place}.message set forgotten = true where tenant_id = $1 and message_id = any($2::uuid[])",
+                    scope.tenant_id,
+                    list(event.messages),
+                )
+
+
+async def _record(connection: Connection, place: str, stored: StoredEvent, event: TurnFinalized) -> None:
+    scope = stored.scope
+    await connection.execute(
+        f"insert into {place}.turn values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11) on conflict do nothing",
+        scope.tenant_id,
+        scope.subject_id,
+        event.turn_id,
+        event.session_id,
+        stored.event_id,
+        event.status,
+        list(event.contexts),
+        stored.position,
+        stored.occurred_at,
+        stored.recorded_at,
+        False,  # noqa: FBT003 - a column value
+    )
+    keys = {part.name: part.key_id for part in stored.parts}
+    await connection.execute(
+        f"""insert into {place}.message
+            select $1, $2, $3, m, n, r, o, k, false
+            from unnest($4::uuid[], $5::text[], $6::text[], $7::uuid[]) with ordinality as t(m, r, o, k, n)
+            on conflict do nothing""",
+        scope.tenant_id,
+        scope.subject_id,
+        event.turn_id,
+        [message.message_id for message in event.messages],
+        [message.role for message in event.messages],
+        [message.origin for message in event.messages],
+        [keys[message_part(message.message_id)] for message in event.messages],
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class TurnRow:
+    """A turn of the session store."""
+
+    turn_id: TurnId
+    session_id: SessionId
+    event_id: EventId
+    occurred_at: datetime
+    considered: bool
+
+
+@dataclass(frozen=True, slots=True)
+class MessageRow:
+    """A message of the session store, without its words."""
+
+    turn_id: TurnId
+    message_id: MessageId
+    event_id: EventId
+    role: Role
+    origin: Origin
+    key_id: KeyId
+    forgotten: bool
+
+
+async def recent_turns(connection: Connection, scope: Scope, session: SessionId, limit: int) -> list[TurnRow]:
+    """Read the last turns of a session, oldest first."""
+    rows = await connection.fetch(
+        """select turn_id, session_id, event_id, occurred_at, considered from sessions.turn
+           where tenant_id = $1 and subject_id = $2 and session_id = $3 order by occurred_at desc, position desc limit $4""",
+        scope.tenant_id,
+        scope.subject_id,
+        session,
+        limit,
+    )
+    return [_turn(row) for row in reversed(rows)]
+
+
+async def find_turn(connection: Connection, scope: Scope, turn: TurnId) -> TurnRow | None:
+    """Find a turn of one person."""
+    row = await connection.fetchrow(
+        """select turn_id, session_id, event_id, occurred_at, considered from sessions.turn
+           where tenant_id = $1 and subject_id = $2 and turn_id = $3""",
+        scope.tenant_id,
+        scope.subject_id,
+        turn,
+    )
+    return None if row is None else _turn(row)
+
+
+async def messages_of(connection: Connection, scope: Scope, turns: Collection[TurnId]) -> list[MessageRow]:
+    """Read the messages of some turns, in order."""
+    rows = await connection.fetch(
+        """select m.turn_id, m.message_id, t.event_id, m.role, m.origin, m.key_id, m.forgotten
+           from sessions.message m join sessions.turn t using (tenant_id, turn_id)
+           where m.tenant_id = $1 and m.subject_id = $2 and m.turn_id = any($3::uuid[])
+           order by t.occurred_at, t.position, m.ordinal""",
+        scope.tenant_id,
+        scope.subject_id,
+        list(turns),
+    )
+    return [
+        MessageRow(
+            TurnId(row["turn_id"]),
+            MessageId(row["message_id"]),
+            EventId(row["event_id"]),
+            Role(row["role"]),
+            Origin(row["origin"]),
+            KeyId(row["key_id"]),
+            row["forgotten"],
+        )
+        for row in rows
+    ]
+
+
+async def turns_of_messages(connection: Connection, scope: Scope, messages: Collection[MessageId]) -> set[TurnId]:
+    """Say which turns some messages belong to."""
+    rows = await connection.fetch(
+        "select distinct turn_id from sessions.message"
+        " where tenant_id = $1 and subject_id = $2 and message_id = any($3::uuid[])",
+        scope.tenant_id,
+        scope.subject_id,
+        list(messages),
+    )
+    return {TurnId(row["turn_id"]) for row in rows}
+
+
+async def turns_with_contexts(connection: Connection, scope: Scope, contexts: Collection[UUID]) -> set[TurnId]:
+    """Say into which turns one of these compiled contexts was injected."""
+    rows = await connection.fetch(
+        "select turn_id from sessions.turn where tenant_id = $1 and subject_id = $2 and contexts && $3::uuid[]"
+        " and cardinality(contexts) > 0",
+        scope.tenant_id,
+        scope.subject_id,
+        list(contexts),
+    )
+    return {TurnId(row["turn_id"]) for row in rows}
+
+
+async def waiting(connection: Connection, older_than_s: float, limit: int) -> list[int]:
+    """Return the positions of turns that were not considered although they are old enough, oldest first."""
+    rows = await connection.fetch(
+        """select position from sessions.turn where not considered
+           and recorded_at < clock_timestamp() - make_interval(secs => $1) order by recorded_at limit $2""",
+        older_than_s,
+        limit,
+    )
+    return [row["position"] for row in rows]
+
+
+def _turn(row: Row) -> TurnRow:
+    return TurnRow(
+        TurnId(row["turn_id"]),
+        SessionId(row["session_id"]),
+        EventId(row["event_id"]),
+        row["occurred_at"],
+        row["considered"],
+    )

@@ -1,0 +1,54 @@
+-- facts: which memory versions there are and which is current. No content: bodies stay sealed in log.body (ADR 0004).
+create schema {schema};
+
+create table {schema}.subject (
+  tenant_id  uuid not null,
+  subject_id uuid not null,
+  applied    bigint not null, -- last version of the person's memory stream that is in this read model
+  primary key (tenant_id, subject_id)
+);
+
+create table {schema}.memory (
+  tenant_id      uuid not null,
+  subject_id     uuid not null,
+  memory_id      uuid not null,
+  version        integer not null,
+  status         text not null check (status in ('current', 'superseded', 'held', 'forgotten')),
+  event_id       uuid not null,
+  kind           text not null,
+  confidence     integer not null, -- thousandths
+  importance     integer not null, -- thousandths
+  reinforced     integer not null,
+  source_forgotten boolean not null,
+  gate           text,
+  reason         text,
+  cites          uuid[] not null,
+  turn_id        uuid not null,
+  tag            bytea, -- keyed digest of (scope, key); null once forgotten
+  occurred_at    timestamptz not null,
+  recorded_at    timestamptz not null,
+  valid_until    timestamptz,
+  held_until     timestamptz,
+  primary key (tenant_id, memory_id, version)
+);
+create index memory_living on {schema}.memory (tenant_id, subject_id, tag) where status in ('current', 'held');
+create index memory_recent on {schema}.memory (tenant_id, subject_id, recorded_at desc, memory_id);
+create index memory_cites on {schema}.memory using gin (cites);
+
+do $$
+declare name text;
+begin
+  foreach name in array array['subject', 'memory'] loop
+    execute format('alter table {schema}.%I enable row level security', name);
+    execute format('alter table {schema}.%I force row level security', name);
+    execute format('create policy owner on {schema}.%I to %I using (true) with check (true)', name, current_user);
+    execute format('create policy system on {schema}.%I to cenotaph_projector, cenotaph_prober, cenotaph_eraser
+      using (true) with check (true)', name);
+    execute format('create policy reader on {schema}.%I for select to cenotaph_reader using (
+      tenant_id = current_setting(''cenotaph.tenant'')::uuid and subject_id = current_setting(''cenotaph.subject'')::uuid)',
+      name);
+  end loop;
+end $$;
+grant usage on schema {schema} to cenotaph_reader, cenotaph_projector, cenotaph_prober, cenotaph_eraser;
+grant select on all tables in schema {schema} to cenotaph_reader, cenotaph_prober, cenotaph_eraser;
+grant select, insert, update, delete on all tables in schema {schema} to cenotaph_projector;

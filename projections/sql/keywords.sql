@@ -1,0 +1,26 @@
+-- keywords: keyed hashes of the tokens of current memories; meaningless without the person's lookup secret.
+create schema {schema};
+
+create table {schema}.entry (
+  tenant_id  uuid not null,
+  subject_id uuid not null,
+  memory_id  uuid not null,
+  version    integer not null,
+  terms      bigint[] not null,
+  length     integer not null,
+  primary key (tenant_id, memory_id)
+);
+create index entry_terms on {schema}.entry using gin (terms);
+create index entry_subject on {schema}.entry (tenant_id, subject_id);
+
+alter table {schema}.entry enable row level security;
+alter table {schema}.entry force row level security;
+do $$ begin
+  execute format('create policy owner on {schema}.entry to %I using (true) with check (true)', current_user);
+end $$;
+create policy system on {schema}.entry to cenotaph_projector, cenotaph_prober using (true) with check (true);
+create policy reader on {schema}.entry for select to cenotaph_reader using (
+  tenant_id = current_setting('cenotaph.tenant')::uuid and subject_id = current_setting('cenotaph.subject')::uuid);
+grant usage on schema {schema} to cenotaph_reader, cenotaph_projector, cenotaph_prober;
+grant select on {schema}.entry to cenotaph_reader, cenotaph_prober;
+grant select, insert, update, delete on {schema}.entry to cenotaph_projector;

@@ -1,0 +1,52 @@
+-- sessions: which turns there were, in which session, whether they were considered. Messages stay sealed in log.body.
+create schema {schema};
+
+create table {schema}.turn (
+  tenant_id   uuid not null,
+  subject_id  uuid not null,
+  turn_id     uuid not null,
+  session_id  uuid not null,
+  event_id    uuid not null,
+  status      text not null,
+  contexts    uuid[] not null, -- compiled contexts that were injected into it
+  position    bigint not null,
+  occurred_at timestamptz not null,
+  recorded_at timestamptz not null,
+  considered  boolean not null,
+  primary key (tenant_id, turn_id)
+);
+create index turn_recent on {schema}.turn (tenant_id, subject_id, session_id, occurred_at desc);
+create index turn_waiting on {schema}.turn (recorded_at) where not considered;
+create index turn_contexts on {schema}.turn using gin (contexts) where cardinality(contexts) > 0;
+
+create table {schema}.message (
+  tenant_id  uuid not null,
+  subject_id uuid not null,
+  turn_id    uuid not null,
+  message_id uuid not null,
+  ordinal    integer not null,
+  role       text not null,
+  origin     text not null,
+  key_id     uuid not null,
+  forgotten  boolean not null,
+  primary key (tenant_id, message_id)
+);
+create index message_turn on {schema}.message (tenant_id, turn_id);
+
+do $$
+declare name text;
+begin
+  foreach name in array array['turn', 'message'] loop
+    execute format('alter table {schema}.%I enable row level security', name);
+    execute format('alter table {schema}.%I force row level security', name);
+    execute format('create policy owner on {schema}.%I to %I using (true) with check (true)', name, current_user);
+    execute format('create policy system on {schema}.%I to cenotaph_projector, cenotaph_prober, cenotaph_eraser
+      using (true) with check (true)', name);
+    execute format('create policy reader on {schema}.%I for select to cenotaph_reader using (
+      tenant_id = current_setting(''cenotaph.tenant'')::uuid and subject_id = current_setting(''cenotaph.subject'')::uuid)',
+      name);
+  end loop;
+end $$;
+grant usage on schema {schema} to cenotaph_reader, cenotaph_projector, cenotaph_prober, cenotaph_eraser;
+grant select on all tables in schema {schema} to cenotaph_reader, cenotaph_prober, cenotaph_eraser;
+grant select, insert, update, delete on all tables in schema {schema} to cenotaph_projector;
