@@ -1,0 +1,178 @@
+"""What the door answers, as the client hands it on. Fields a newer door adds are ignored."""
+
+from datetime import datetime
+from typing import Literal
+from uuid import UUID
+
+from pydantic import BaseModel, ConfigDict
+
+
+class Answer(BaseModel):
+    """A value from the door."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+
+class Token(Answer):
+    """A bearer token for one person's memory."""
+
+    token: str
+    expires_at: datetime
+
+
+class Stored(Answer):
+    """A turn is in the log (`stored`), was already (`known`), or was forgotten and stays so (`forgotten`)."""
+
+    turn_id: str
+    state: Literal["stored", "known", "forgotten"]
+    redacted: dict[str, int]
+    position: int | None
+
+
+class Verdict(Answer):
+    """What became of one candidate."""
+
+    memory_id: UUID
+    outcome: str
+    gate: str | None
+    reason: str | None
+    kind: str
+    version: int | None
+
+
+class Outcome(Answer):
+    """What a turn led to; `pending` until it has been considered."""
+
+    turn_id: str
+    state: Literal["pending", "considered"]
+    verdicts: tuple[Verdict, ...]
+    counts: dict[str, int]
+
+
+class Cited(Answer):
+    """A memory that stands in the compiled text."""
+
+    memory_id: UUID
+    version: int
+    kind: str
+    score: float
+
+
+class LeftOut(Answer):
+    """What did not get in, and why."""
+
+    memory_id: UUID | None
+    reason: str
+
+
+class Section(Answer):
+    """One labelled part of the text."""
+
+    name: str
+    lines: tuple[str, ...]
+
+
+class Context(Answer):
+    """Compiled text for the system prompt."""
+
+    context_id: UUID
+    text: str
+    used_tokens: int
+    token_budget: int
+    memories: tuple[Cited, ...]
+    left_out: tuple[LeftOut, ...]
+    sections: tuple[Section, ...]
+
+
+class Source(Answer):
+    """The words a memory rests on: `content[start:end]` of that message."""
+
+    turn_id: str
+    message_id: str
+    start: int
+    end: int
+    state: str
+
+
+class Memory(Answer):
+    """One version of a memory; a forgotten one has no content."""
+
+    memory_id: UUID
+    version: int | None
+    status: str
+    kind: str
+    key: str | None
+    value: str | None
+    content: str | None
+    scope: str | None
+    positive: bool | None
+    assertion: str | None
+    confidence: float
+    importance: float
+    recorded_at: datetime
+    occurred_at: datetime | None
+    valid_from: datetime | None
+    valid_until: datetime | None
+    sources: tuple[Source, ...]
+    reason: str | None
+
+
+class Found(Memory):
+    """A memory with its rank score."""
+
+    score: float
+
+
+class Search(Answer):
+    """What was found, best first."""
+
+    memories: tuple[Found, ...]
+
+
+class MemoryDetail(Memory):
+    """A memory with all its versions, oldest first."""
+
+    versions: tuple[Memory, ...]
+
+
+class MemoryPage(Answer):
+    """Some memories, and the cursor of the next page."""
+
+    memories: tuple[Memory, ...]
+    next_cursor: str | None
+
+
+class Layer(Answer):
+    """What one layer answered about a deletion."""
+
+    layer: str
+    state: str
+    checks: dict[str, int]
+    at: datetime
+
+
+class Receipt(Answer):
+    """How far a deletion has come; signed once `decision` is `deletion_propagated`."""
+
+    receipt_id: UUID
+    memory_id: UUID
+    tenant_id: UUID
+    tombstone_version: int
+    decision: str
+    layers: tuple[Layer, ...]
+    negative_queries: dict[str, int]
+    keys_die_by: datetime | None
+    out_of_scope: tuple[str, ...]
+    injected_turns: tuple[str, ...]
+    requested_at: datetime
+    propagated_at: datetime | None
+    statement: str | None
+    signature: str | None
+    signing_key: str | None
+
+
+class ReceiptPage(Answer):
+    """Some receipts, and the cursor of the next page."""
+
+    receipts: tuple[Receipt, ...]
+    next_cursor: str | None

@@ -1,0 +1,176 @@
+"""Every call of the door as a value: what is sent, what comes back. No I/O.
+
+Each may be sent again: a turn goes by its id, a forget by its memory, a second token does no harm, the rest only read.
+"""
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, Generic, Literal, NotRequired, TypedDict, TypeVar
+from urllib.parse import quote
+from uuid import UUID
+
+import httpx
+from pydantic import ValidationError
+
+from cenotaph import answers
+from cenotaph.errors import CenotaphError, of_problem
+
+A = TypeVar("A", bound=answers.Answer)
+
+Role = Literal["user", "assistant", "system", "tool"]
+Origin = Literal["user", "assistant", "tool", "retrieved", "injected", "subagent"]
+Status = Literal["completed", "cancelled", "failed"]
+RecallRole = Literal["chat", "planner", "search", "generator"]
+MemoryStatus = Literal["active", "held", "superseded", "in_conflict", "forgotten"]
+
+
+class Message(TypedDict):
+    """One message of a turn; `message_id` is yours, `origin` follows from the role where it is left out."""
+
+    message_id: str
+    role: Role
+    content: str
+    origin: NotRequired[Origin]
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """A finished turn. Sending the same one again is safe; the same id with another body is refused.
+
+    `occurred_at` needs its offset. `contexts` are the ids of the compiled contexts that were put into it.
+    """
+
+    turn_id: str
+    session_id: str
+    occurred_at: datetime
+    messages: Sequence[Message]
+    status: Status = "completed"
+    contexts: Sequence[UUID] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Call(Generic[A]):
+    """One request, and the answer it promises."""
+
+    method: str
+    path: str
+    answer: type[A]
+    sent: Mapping[str, Any] | None = None
+    params: Mapping[str, str | int] = field(default_factory=dict)
+
+    def request(self, build: Callable[..., httpx.Request], **headers: str) -> httpx.Request:
+        """Build the request with `httpx.Client.build_request`, which adds the address and the timeouts."""
+        if self.sent is None:
+            return build(self.method, self.path, params=self.params, headers=headers)
+        headers["Content-Type"] = "application/json"
+        return build(self.method, self.path, content=_encoded(self.sent), headers=headers)
+
+    def read(self, response: httpx.Response) -> A:
+        """Turn a response into the answer.
+
+        Raises:
+            CenotaphError: It is a problem, or not this answer.
+        """
+        if not response.is_success:
+            raise problem_of(response)
+        try:
+            return self.answer.model_validate_json(response.content)
+        except ValidationError:
+            detail = "the door's answer does not fit this client; compare their versions"
+            raise CenotaphError("answer", detail, status=response.status_code) from None
+
+
+def _encoded(sent: Mapping[str, Any]) -> bytes:
+    try:
+        return json.dumps(sent, ensure_ascii=False).encode()
+    except UnicodeEncodeError:
+        # A lone surrogate goes out escaped, so that the door can say in which field it is.
+        return json.dumps(sent).encode()
+
+
+def problem_of(response: httpx.Response) -> CenotaphError:
+    """Read a response that is not a success; its body must have been read."""
+    try:
+        problem = response.json()
+    except ValueError:
+        problem = None
+    headers = response.headers
+    return of_problem(response.status_code, problem, headers.get("x-request-id"), headers.get("retry-after"))
+
+
+def _some(**fields: Any) -> dict[str, Any]:  # noqa: ANN401  # JSON values
+    return {name: value for name, value in fields.items() if value is not None}
+
+
+def token(subject: str, role: str, ttl_s: int) -> Call[answers.Token]:
+    """Mint a token."""
+    sent = {"subject": subject, "role": role, "ttl_s": ttl_s}
+    return Call("POST", "/v1/tokens", answers.Token, sent=sent)
+
+
+def finalize(turn: Turn) -> Call[answers.Stored]:
+    """Hand over a finished turn; its id makes it idempotent."""
+    sent = {
+        "schema": "cenotaph.turn/1",
+        "turn_id": turn.turn_id,
+        "session_id": turn.session_id,
+        "occurred_at": turn.occurred_at.isoformat(),
+        "status": turn.status,
+        "messages": list(turn.messages),
+        "contexts": [str(each) for each in turn.contexts],
+    }
+    return Call("POST", "/v1/turns", answers.Stored, sent=sent)
+
+
+def outcome(turn_id: str) -> Call[answers.Outcome]:
+    """Ask what became of a turn."""
+    return Call("GET", f"/v1/turns/{quote(turn_id, safe='')}", answers.Outcome)
+
+
+def context(
+    query: str,
+    *,
+    role: RecallRole,
+    token_budget: int,
+    session_id: str | None,
+    task_id: str | None,
+    at_least: int | None,
+) -> Call[answers.Context]:
+    """Compile context."""
+    sent = _some(
+        query=query, role=role, token_budget=token_budget, session_id=session_id, task_id=task_id, at_least=at_least
+    )
+    return Call("POST", "/v1/context", answers.Context, sent=sent)
+
+
+def search(query: str, limit: int, role: RecallRole, at_least: int | None) -> Call[answers.Search]:
+    """Search memories."""
+    sent = _some(query=query, limit=limit, role=role, at_least=at_least)
+    return Call("POST", "/v1/memories/search", answers.Search, sent=sent)
+
+
+def memories(status: MemoryStatus | None, limit: int, cursor: str | None) -> Call[answers.MemoryPage]:
+    """List memories."""
+    return Call("GET", "/v1/memories", answers.MemoryPage, params=_some(status=status, limit=limit, cursor=cursor))
+
+
+def memory(memory_id: UUID) -> Call[answers.MemoryDetail]:
+    """Show one memory."""
+    return Call("GET", f"/v1/memories/{memory_id}", answers.MemoryDetail)
+
+
+def forget(memory_id: UUID) -> Call[answers.Receipt]:
+    """Forget one memory; again gives the same receipt."""
+    return Call("POST", "/v1/forget", answers.Receipt, sent={"memory_id": str(memory_id)})
+
+
+def receipt(receipt_id: UUID) -> Call[answers.Receipt]:
+    """Show one receipt."""
+    return Call("GET", f"/v1/receipts/{receipt_id}", answers.Receipt)
+
+
+def receipts(limit: int, cursor: str | None) -> Call[answers.ReceiptPage]:
+    """List receipts."""
+    return Call("GET", "/v1/receipts", answers.ReceiptPage, params=_some(limit=limit, cursor=cursor))

@@ -1,0 +1,207 @@
+"""The typed client: `Cenotaph` for ordinary programs, `AsyncCenotaph` for asyncio; both speak the same calls.
+
+with Cenotaph("http://127.0.0.1:8080") as door:
+    memory = door.for_subject(tenant_key, "user-17")
+    print(memory.context("晚饭推荐什么？", role="chat").text)
+"""
+
+from copy import copy
+from typing import Literal, Self
+from uuid import UUID
+
+import httpx
+
+from cenotaph import answers, calls
+from cenotaph.auth import BearerAuth
+from cenotaph.calls import MemoryStatus, RecallRole, Turn
+from cenotaph.transport import PATIENT, AsyncSender, Retry, Sender
+
+TokenRole = Literal["agent", "person", "auditor"]
+
+
+class Cenotaph:
+    """One person's memory over HTTP, blocking.
+
+    Args:
+        base_url: Where the door is.
+        token: A token somebody minted for you; or leave it out and use `for_subject`.
+        timeout_s: For connecting and for each read.
+        retry: How often an idempotent call is sent again when the door is closed or says 503.
+        transport: Another httpx transport, such as one over a unix socket.
+    """
+
+    def __init__(
+        self,
+        base_url: str,
+        *,
+        token: str | None = None,
+        timeout_s: float = 10.0,
+        retry: Retry = PATIENT,
+        transport: httpx.BaseTransport | None = None,
+    ) -> None:
+        http = httpx.Client(base_url=base_url, timeout=timeout_s, transport=transport)
+        self._sender = Sender(http, BearerAuth(token) if token else None, retry)
+
+    def for_subject(self, tenant_key: str, subject: str, *, role: TokenRole = "agent", ttl_s: int = 900) -> Self:
+        """Return a client for one person that mints and renews its tokens; it shares this one's connections."""
+        session = copy(self)
+        session._sender = self._sender.minting(tenant_key, subject, role, ttl_s)  # noqa: SLF001  # its own kind
+        return session
+
+    def finalize(self, turn: Turn) -> answers.Stored:
+        """Hand over a finished turn. Sending the same again is safe."""
+        return self._sender.send(calls.finalize(turn))
+
+    def outcome(self, turn_id: str) -> answers.Outcome:
+        """Ask what became of a turn."""
+        return self._sender.send(calls.outcome(turn_id))
+
+    def context(
+        self,
+        query: str,
+        *,
+        role: RecallRole,
+        token_budget: int = 800,
+        session_id: str | None = None,
+        task_id: str | None = None,
+        at_least: int | None = None,
+    ) -> answers.Context:
+        """Compile what the agent should know; `at_least` is the position of a turn it must have seen."""
+        return self._sender.send(
+            calls.context(
+                query,
+                role=role,
+                token_budget=token_budget,
+                session_id=session_id,
+                task_id=task_id,
+                at_least=at_least,
+            )
+        )
+
+    def search(
+        self, query: str, *, limit: int = 8, role: RecallRole = "chat", at_least: int | None = None
+    ) -> answers.Search:
+        """Search the person's memories."""
+        return self._sender.send(calls.search(query, limit, role, at_least))
+
+    def memories(
+        self, status: MemoryStatus | None = None, *, limit: int = 50, cursor: str | None = None
+    ) -> answers.MemoryPage:
+        """List what is kept, newest first."""
+        return self._sender.send(calls.memories(status, limit, cursor))
+
+    def memory(self, memory_id: UUID) -> answers.MemoryDetail:
+        """Show one memory with its versions."""
+        return self._sender.send(calls.memory(memory_id))
+
+    def forget(self, memory_id: UUID) -> answers.Receipt:
+        """Forget one memory, irreversibly."""
+        return self._sender.send(calls.forget(memory_id))
+
+    def receipt(self, receipt_id: UUID) -> answers.Receipt:
+        """Show how far one deletion has come."""
+        return self._sender.send(calls.receipt(receipt_id))
+
+    def receipts(self, *, limit: int = 50, cursor: str | None = None) -> answers.ReceiptPage:
+        """List deletions, newest first."""
+        return self._sender.send(calls.receipts(limit, cursor))
+
+    def close(self) -> None:
+        """Close the connections, also those of every `for_subject`."""
+        self._sender.http.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+class AsyncCenotaph:
+    """One person's memory over HTTP, for asyncio; see `Cenotaph` for what each argument means."""
+
+    def __init__(
+        self,
+        base_url: str,
+        *,
+        token: str | None = None,
+        timeout_s: float = 10.0,
+        retry: Retry = PATIENT,
+        transport: httpx.AsyncBaseTransport | None = None,
+    ) -> None:
+        http = httpx.AsyncClient(base_url=base_url, timeout=timeout_s, transport=transport)
+        self._sender = AsyncSender(http, BearerAuth(token) if token else None, retry)
+
+    def for_subject(self, tenant_key: str, subject: str, *, role: TokenRole = "agent", ttl_s: int = 900) -> Self:
+        """Return a client for one person that mints and renews its tokens; it shares this one's connections."""
+        session = copy(self)
+        session._sender = self._sender.minting(tenant_key, subject, role, ttl_s)  # noqa: SLF001  # its own kind
+        return session
+
+    async def finalize(self, turn: Turn) -> answers.Stored:
+        """Hand over a finished turn. Sending the same again is safe."""
+        return await self._sender.send(calls.finalize(turn))
+
+    async def outcome(self, turn_id: str) -> answers.Outcome:
+        """Ask what became of a turn."""
+        return await self._sender.send(calls.outcome(turn_id))
+
+    async def context(
+        self,
+        query: str,
+        *,
+        role: RecallRole,
+        token_budget: int = 800,
+        session_id: str | None = None,
+        task_id: str | None = None,
+        at_least: int | None = None,
+    ) -> answers.Context:
+        """Compile what the agent should know; `at_least` is the position of a turn it must have seen."""
+        return await self._sender.send(
+            calls.context(
+                query,
+                role=role,
+                token_budget=token_budget,
+                session_id=session_id,
+                task_id=task_id,
+                at_least=at_least,
+            )
+        )
+
+    async def search(
+        self, query: str, *, limit: int = 8, role: RecallRole = "chat", at_least: int | None = None
+    ) -> answers.Search:
+        """Search the person's memories."""
+        return await self._sender.send(calls.search(query, limit, role, at_least))
+
+    async def memories(
+        self, status: MemoryStatus | None = None, *, limit: int = 50, cursor: str | None = None
+    ) -> answers.MemoryPage:
+        """List what is kept, newest first."""
+        return await self._sender.send(calls.memories(status, limit, cursor))
+
+    async def memory(self, memory_id: UUID) -> answers.MemoryDetail:
+        """Show one memory with its versions."""
+        return await self._sender.send(calls.memory(memory_id))
+
+    async def forget(self, memory_id: UUID) -> answers.Receipt:
+        """Forget one memory, irreversibly."""
+        return await self._sender.send(calls.forget(memory_id))
+
+    async def receipt(self, receipt_id: UUID) -> answers.Receipt:
+        """Show how far one deletion has come."""
+        return await self._sender.send(calls.receipt(receipt_id))
+
+    async def receipts(self, *, limit: int = 50, cursor: str | None = None) -> answers.ReceiptPage:
+        """List deletions, newest first."""
+        return await self._sender.send(calls.receipts(limit, cursor))
+
+    async def close(self) -> None:
+        """Close the connections, also those of every `for_subject`."""
+        await self._sender.http.aclose()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
