@@ -1,0 +1,46 @@
+"""The judge: the gates in the order of R13; the first that objects decides."""
+
+from collections.abc import Callable
+
+from events.model import Candidate
+from services.governance.gates.assertion import assertion
+from services.governance.gates.confidence import confidence
+from services.governance.gates.conflict import conflict
+from services.governance.gates.duplicate import duplicate
+from services.governance.gates.ephemeral import ephemeral
+from services.governance.gates.evidence import evidence
+from services.governance.gates.origin import origin
+from services.governance.gates.secret import secret
+from services.governance.gates.sensitivity import sensitivity
+from services.governance.gates.suppression import suppression
+from services.governance.reasons import Reason
+from services.governance.view import Living, Ruling, Target, View, Writing, rule
+
+__all__ = ["GATES", "Living", "Ruling", "Target", "View", "Writing", "judge"]
+
+Gate = Callable[[Candidate, View], Ruling | None]
+
+GATES: tuple[Gate, ...] = (
+    origin,
+    evidence,
+    secret,
+    suppression,
+    ephemeral,
+    assertion,
+    sensitivity,
+    confidence,
+    duplicate,
+    conflict,
+)
+
+
+def judge(candidate: Candidate, view: View) -> Ruling:
+    """Decide about one candidate.
+
+    Candidates of one turn are judged one after the other, each against a view that holds what the earlier ones became.
+    """
+    for gate in GATES:
+        ruling = gate(candidate, view)
+        if ruling is not None:
+            return ruling
+    return rule(Writing.ACCEPT, Reason.NEW)

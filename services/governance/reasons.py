@@ -1,0 +1,61 @@
+"""Why a candidate met its end: the codes that events carry, and the page that explains them."""
+
+from enum import StrEnum
+from typing import NamedTuple, Self
+
+
+class Why(NamedTuple):
+    """What a reason code means."""
+
+    code: str
+    gate: str
+    meaning: str
+
+
+class Reason(StrEnum):
+    """A reason code; its gate and meaning are its documentation (`reason_table`)."""
+
+    gate: str
+    meaning: str
+
+    def __new__(cls, code: str, gate: str, meaning: str) -> Self:
+        """Make a member whose value is the code alone."""
+        member = str.__new__(cls, code)
+        member._value_ = code
+        member.gate = gate
+        member.meaning = meaning
+        return member
+
+    TURN_NOT_COMPLETED = "turn_not_completed", "origin", "The turn was cancelled or failed."
+    NOT_FROM_THE_PERSON = (
+        "not_from_the_person",
+        "origin",
+        "It rests on tool output, retrieved, injected or agent text.",
+    )
+    AGENT_TEXT_ONLY = "agent_text_only", "origin", "The agent's own words support episodes and conclusions, not claims."
+    NO_EVIDENCE = "no_evidence", "evidence", "The candidate points at nothing."
+    UNKNOWN_MESSAGE = "unknown_message", "evidence", "The evidence names a message that is not in this turn."
+    SPAN_OUTSIDE = "span_outside", "evidence", "The evidence span is empty or lies outside its message."
+    VALUE_NOT_GROUNDED = "value_not_grounded", "evidence", "Numbers of the claim do not occur in the evidence."
+    SECRET = "secret", "secret", "The claim still holds a secret."
+    SECRET_REPLACED = "secret_replaced", "secret", "The claim is about something ingest replaced."
+    ASKED_NOT_TO_REMEMBER = "asked_not_to_remember", "suppression", "The person said not to remember it."
+    ONE_OFF = "one_off", "ephemeral", "Meant for this once only."
+    HYPOTHETICAL = "hypothetical", "assertion", "A question, joke, role-play, quote or what-if, not a statement."
+    INFERRED = "inferred", "assertion", "Inferred, not stated; an inference is never stored as a fact."
+    PLAN_AS_FACT = "plan_as_fact", "assertion", "A plan was proposed as a current fact."
+    NEEDS_CONSENT = "needs_consent", "sensitivity", "A sensitive class without consent."
+    LOW_CONFIDENCE = "low_confidence", "confidence", "Not sure enough to write without asking."
+    NO_CONFIDENCE = "no_confidence", "confidence", "Not even sure enough to ask."
+    SAME = "same", "duplicate", "Says again what a current memory says."
+    NEWER_STATEMENT = "newer_statement", "conflict", "A newer statement about the same thing."
+    WITHDRAWN = "withdrawn", "conflict", "The person says that it is no longer so."
+    STALE = "stale", "conflict", "An older statement than the one that is current."
+    LOWER_CONFIDENCE = "lower_confidence", "conflict", "Contradicts a memory that was stated more surely."
+    NEW = "new", "judge", "Nothing stands against it."
+
+
+def reason_table() -> str:
+    """Return the page of all reason codes as a Markdown table."""
+    rows = [f"| `{reason.value}` | {reason.gate} | {reason.meaning} |" for reason in Reason]
+    return "\n".join(("| reason | gate | meaning |", "|---|---|---|", *rows)) + "\n"

@@ -1,0 +1,119 @@
+"""When two claims speak of the same thing, and when they say the same of it.
+
+No embedding at hand separates "likes X" from "hates X" or from "likes Y", so sameness is symbolic: polarity, numbers,
+named values and words must agree.
+"""
+
+import re
+from functools import lru_cache
+from importlib.resources import files
+from itertools import pairwise
+
+import snowballstemmer
+import yaml
+
+from events.model import Claim, Kind
+from services.governance.folding import plain
+from services.governance.policy import Policy, shipped_policy
+
+_STEM = snowballstemmer.stemmer("english")
+_TOKEN = re.compile(r"[0-9]+(?:[.,:][0-9]+)*|[^\W\d_]+(?:['’][a-z]+)?", re.UNICODE)
+_CJK = re.compile(r"[\u3400-\u9fff\uf900-\ufaff]+")
+_HAS_CJK = re.compile(r"[\u3400-\u9fff\uf900-\ufaff]")
+_FILLER = re.compile(
+    "an?|the|my|our|your|of|in|on|at|to|for|and|all|any|every|please|me|i|is|are|do|be|its?|just|also|always"
+)
+_CJK_FILLERS = re.compile(r"[的了吧呢啊呀嘛都就请我您你要把给也很]")
+_NEGATION_CHARS = "不别没勿无非莫"
+_NEGATION = re.compile(f"not?|never|without|stop|avoid|[a-z]+n't|[{_NEGATION_CHARS}]")
+
+
+@lru_cache(maxsize=1)
+def _synonyms() -> tuple[re.Pattern[str], dict[str, str]]:
+    groups: list[list[str]] = yaml.safe_load((files(__package__) / "synonyms.yaml").read_text("utf-8"))
+    canonical = {plain(word): group[0] for group in groups for word in group}
+    words = sorted(canonical, key=len, reverse=True)
+    parts = [re.escape(w) if _HAS_CJK.search(w) else rf"(?<![a-z0-9]){re.escape(w)}(?![a-z0-9])" for w in words]
+    return re.compile("|".join(parts)), canonical
+
+
+@lru_cache(maxsize=4096)
+def tokens_of(value: str) -> tuple[str, ...]:
+    """Return the words of a value in the form in which they are compared."""
+    pattern, canonical = _synonyms()
+    text = pattern.sub(lambda match: f" {canonical[match.group()]} ", plain(value))
+    found: list[str] = []
+    for token in _TOKEN.findall(text):
+        if _HAS_CJK.search(token):
+            for run in _CJK.findall(token):
+                found += _CJK_FILLERS.sub(" ", run).split()
+            found += _CJK.sub(" ", token).split()
+        elif not _FILLER.fullmatch(token):
+            found.append(str(_STEM.stemWord(token)) if token.isascii() else token)
+    return tuple(found) or tuple(text.split())
+
+
+def normal_value(value: str) -> str:
+    """Return a value without case, width, script, filler words and language, as far as the synonyms reach."""
+    return " ".join(tokens_of(value))
+
+
+def tag_basis(scope: str, key: str | None, value: str, policy: Policy | None = None) -> str | None:
+    """Return the string by which the same thing is found, or None where the value has no words.
+
+    `scope|key` for a key that holds one value, `scope|key|value` for one that holds several,
+    `scope||value` without a key.
+    """
+    if key and not (policy or shipped_policy()).holds_several(key):
+        return f"{scope}|{key}"
+    normal = normal_value(value)
+    return f"{scope}|{key or ''}|{normal}" if normal else None
+
+
+def same_value(one: Claim, other: Claim) -> bool:
+    """Say whether two claims name the same value, whatever their polarity."""
+    return bool(normal_value(one.value)) and normal_value(one.value) == normal_value(other.value)
+
+
+def near_value(one: Claim, other: Claim, threshold: float) -> bool:
+    """Say whether two values are nearly the same words, with equal numbers, Latin names and negations."""
+    left, right = tokens_of(one.value), tokens_of(other.value)
+    if _marks(left) != _marks(right):
+        return False
+    a, b = _grams(left), _grams(right)
+    return bool(a | b) and len(a & b) / len(a | b) >= threshold
+
+
+def covers(whole: Claim, part: Claim) -> bool:
+    """Say whether all words of one value occur, in order and side by side, in another."""
+    inner, outer = normal_value(part.value), normal_value(whole.value)
+    if not inner:
+        return False
+    if _HAS_CJK.search(inner):
+        return inner.replace(" ", "") in outer.replace(" ", "")
+    return f" {inner} " in f" {outer} "
+
+
+def same_thing(one: Claim, other: Claim) -> bool:
+    """Say whether two claims could be about one thing: same scope, same key, and both plans or neither."""
+    plans = (one.kind is Kind.PLAN) == (other.kind is Kind.PLAN)
+    return plans and one.scope == other.scope and one.key == other.key
+
+
+def _marks(tokens: tuple[str, ...]) -> frozenset[str]:
+    joined = "".join(tokens)
+    marks = {token for token in tokens if token[0].isdigit() or _NEGATION.fullmatch(token)}
+    marks |= {char for char in _NEGATION_CHARS if char in joined}
+    if _HAS_CJK.search(joined):
+        marks |= {token for token in tokens if token.isascii()}
+    return frozenset(marks)
+
+
+def _grams(tokens: tuple[str, ...]) -> frozenset[str]:
+    grams: set[str] = set()
+    for token in tokens:
+        if _HAS_CJK.search(token) and len(token) > 1:
+            grams.update(a + b for a, b in pairwise(token))
+        else:
+            grams.add(token)
+    return frozenset(grams)

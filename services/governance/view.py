@@ -1,0 +1,61 @@
+"""What a gate sees and what it answers."""
+
+from datetime import datetime
+from enum import StrEnum
+from typing import NamedTuple
+
+from events.model import Frozen, MemoryBody, MemoryId, Outcome, Suppression, Turn
+from services.governance.policy import Policy
+from services.governance.reasons import Reason
+
+
+class Writing(StrEnum):
+    """How a candidate is written: as a memory of its own, or onto one that is there."""
+
+    ACCEPT = "accept"
+    REINFORCE = "reinforce"
+    SUPERSEDE = "supersede"
+
+
+class Target(NamedTuple):
+    """The memory version that a candidate reinforces or replaces."""
+
+    memory_id: MemoryId
+    version: int
+
+
+class Living(Frozen):
+    """A current memory of the person, decrypted. Thousandths for confidence and importance."""
+
+    memory_id: MemoryId
+    version: int
+    claim: MemoryBody
+    confidence: int
+    importance: int
+    recorded_at: datetime
+    occurred_at: datetime
+
+
+class View(Frozen):
+    """Everything a gate may look at. `consents` names the sensitive classes the person opened."""
+
+    turn: Turn
+    suppressions: tuple[Suppression, ...]
+    living: tuple[Living, ...]
+    consents: frozenset[str]
+    policy: Policy
+
+
+class Ruling(Frozen):
+    """What became of a candidate, at which gate, and why. `target` is set for reinforce and supersede."""
+
+    outcome: Writing | Outcome
+    gate: str
+    reason: str
+    target: Target | None = None
+
+
+def rule(outcome: Writing | Outcome, reason: Reason, target: Living | None = None) -> Ruling:
+    """Make the ruling of the gate that a reason belongs to."""
+    found = Target(target.memory_id, target.version) if target else None
+    return Ruling(outcome=outcome, gate=reason.gate, reason=reason.value, target=found)
