@@ -9,14 +9,18 @@ from typing import Any
 from hatchling.builders.config import BuilderConfig
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
-BUNDLED = ("events", "projections", "services", "workers", "ops")
+BUNDLED = (
+    *("events", "projections", "services", "workers", "ops"),
+    # what the demo plays
+    *("tests/golden/conversation.jsonl", "tests/golden/conversation.expect.json"),
+)
 
 
 class Bundle(BuildHookInterface[BuilderConfig]):
     """Hatchling's custom build hook; it finds the class by its base."""
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
-        """Add the bundled folders, data files included, to a standard wheel.
+        """Add the bundled folders and files to a standard wheel, under the paths they have in the tree.
 
         Args:
             version: `standard` or `editable`.

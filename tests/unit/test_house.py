@@ -74,6 +74,13 @@ def test_the_wheel_bundles_every_file_of_the_server(installed: Path) -> None:
         assert all((installed / "cenotaph" / "_app" / path).read_bytes() == (ROOT / path).read_bytes() for path in tree)
 
 
+def test_the_wheel_carries_what_the_demo_plays(installed: Path) -> None:
+    """The demo finds its conversation under the same path beside `ops` as in the tree; no other test is shipped."""
+    bundle = installed / "cenotaph" / "_app"
+    shipped = {path.relative_to(bundle).as_posix() for path in (bundle / "tests").rglob("*") if path.is_file()}
+    assert shipped == {"tests/golden/conversation.jsonl", "tests/golden/conversation.expect.json"}
+
+
 def test_the_wheel_carries_types_and_licence(installed: Path) -> None:
     """Callers get checked types, everybody gets the licence."""
     assert (installed / "cenotaph" / "py.typed").is_file()
