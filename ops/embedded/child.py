@@ -90,6 +90,11 @@ class Child:
         """Return the process id of the server."""
         return self._process.pid
 
+    def took_over(self) -> bool:
+        """Say whether it holds its lock, so that what lies at its socket's path is no longer a predecessor's."""
+        lock = self.program.lock
+        return lock is None or (lock.exists() and lock.read_text(encoding="ascii") == f"{self.pid}\n")
+
     def exit_code(self) -> int | None:
         """Return how it ended, or None while it runs."""
         code = self._process.poll()

@@ -31,11 +31,12 @@ def leave(code: int, message: str) -> NoReturn:
     os._exit(code)
 
 
-def hold(path: str) -> None:
-    """Take the server's lock and keep it across exec.
+def hold(path: str, stale: list[str]) -> None:
+    """Take the server's lock, keep it across exec, and remove what a killed predecessor left.
 
     Everything the server forks inherits the lock, so it is free only when the last of its processes is gone: a second
-    server can never open the same files, whatever process ids say.
+    server can never open the same files, whatever process ids say. Our id in the lock file tells the supervisor that
+    sockets and notes are ours from here on.
     """
     fd = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
     deadline = time.monotonic() + LOCK_WAIT_S
@@ -48,6 +49,8 @@ def hold(path: str) -> None:
                 pid = os.read(fd, 32).decode().strip()
                 leave(BUSY, f"the previous server (pid {pid}) still runs on these files; end it and start again")
             time.sleep(0.02)
+    for name in stale:
+        Path(name).unlink(missing_ok=True)
     os.ftruncate(fd, 0)
     os.pwrite(fd, f"{os.getpid()}\n".encode(), 0)
     os.set_inheritable(fd, True)  # noqa: FBT003 - the signature of the standard library
@@ -128,9 +131,7 @@ def main() -> None:
         watch(spec["pipe"], spec["stop_signal"])
     follow(spec)
     if spec["lock"]:
-        hold(spec["lock"])
-    for path in spec["stale"]:
-        Path(path).unlink(missing_ok=True)
+        hold(spec["lock"], spec["stale"])
     try:
         become(spec["identity"])
     except OSError as error:

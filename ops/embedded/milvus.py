@@ -57,7 +57,7 @@ class Milvus:
             },
         )
 
-    def ready(self, pid: int) -> bool:  # noqa: ARG002 - the lock says that this socket is that process's
+    def ready(self) -> bool:
         """Say whether it serves: the host moves its socket to this path once it does."""
         return self._socket.is_socket()
 

@@ -21,6 +21,7 @@ from ops.embedded.privilege import Identity, choose
 
 USER = "cenotaph"
 PORT = 5432  # part of the socket's name; nothing listens on TCP
+PROBE_S = 10.0
 READY_LINE = 7  # of postmaster.pid, where pg_ctl looks too
 
 SETTINGS = MappingProxyType(
@@ -113,13 +114,13 @@ class Cluster:
         command = (str(binary("postgres")), "-D", str(self._data), "-k", str(self._sockets), *options)
         return self._program(command, stale=(self._data / "postmaster.pid",))
 
-    def ready(self, pid: int) -> bool:
-        """Say whether that server accepts connections (recovery is over)."""
+    def ready(self) -> bool:
+        """Say whether it accepts connections (recovery is over)."""
         try:
             lines = (self._data / "postmaster.pid").read_text(encoding="utf-8").splitlines()
         except FileNotFoundError:
             return False
-        return len(lines) > READY_LINE and lines[0] == str(pid) and lines[READY_LINE].strip() == "ready"
+        return len(lines) > READY_LINE and lines[READY_LINE].strip() == "ready"
 
     @property
     def _data(self) -> Path:
@@ -149,11 +150,11 @@ class Cluster:
 
 def choose_identity(folders: Folders) -> Identity:
     """Find out as whom PostgreSQL can run here, by running it."""
-    log = folders.logs / "postgres-probe.log"
+    probe = Program("postgres-probe", (str(binary("postgres")), "--version"), folders.logs / "postgres-probe.log")
 
     def works(identity: Identity) -> bool:
         try:
-            Child(Program("postgres-probe", (str(binary("postgres")), "--version"), log, identity=identity)).wait(10)
+            Child(replace(probe, identity=identity)).wait(PROBE_S)
         except EmbeddedError:
             return False
         return True

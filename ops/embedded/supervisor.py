@@ -62,8 +62,8 @@ class Server(Protocol):
     def program(self) -> Program:
         """Describe the server itself."""
 
-    def ready(self, pid: int) -> bool:
-        """Say whether the process serves."""
+    def ready(self) -> bool:
+        """Say whether it serves; asked only once the child holds the server's lock."""
 
 
 class Embedded:
@@ -180,7 +180,7 @@ class Embedded:
         deadline = time.monotonic() + READY_S
         for name in names:
             server, child = self._servers[name], self._children[name]
-            while not server.ready(child.pid):
+            while not (child.took_over() and server.ready()):
                 if child.exit_code() is not None:
                     raise child.failure()
                 if time.monotonic() > deadline:
