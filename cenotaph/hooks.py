@@ -6,8 +6,8 @@
         turn.assistant(answer_with(context.text))
 
 Leaving the block hands the turn over: `completed`, or `cancelled` where the block was cancelled or interrupted, or
-`failed` where it raised; `turn.finish("cancelled")` inside the block decides it earlier. Id and body are fixed before the
-first attempt, so `publish` may be called again after a failure and the door stores the turn exactly once.
+`failed` where it raised; `turn.finish("cancelled")` inside the block decides it earlier. Id and body are fixed before
+the first attempt, so `publish` may be called again after a failure and the door stores the turn exactly once.
 """
 
 import asyncio
@@ -136,8 +136,8 @@ def recording(
     """Record one turn and hand it over at the end.
 
     Raises:
-        CenotaphError: The block went well, but the turn could not be handed over; `draft.publish(to)` tries again. Where
-            the block itself raised, its own exception comes out, with a note that the turn was not stored.
+        CenotaphError: The block went well, but the turn could not be handed over; `draft.publish(to)` tries again.
+            Where the block itself raised, its own exception comes out, with a note that the turn was not stored.
     """
     draft = Draft(session_id, turn_id=turn_id, occurred_at=occurred_at)
     try:

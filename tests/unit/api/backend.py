@@ -1,0 +1,151 @@
+"""A `Backend` that remembers what it was asked and answers from values a test sets."""
+
+from datetime import UTC, datetime
+from typing import Any
+from uuid import UUID, uuid5
+
+from events.model import Assertion, EventId, Kind, MemoryId, Scope, SubjectId, TenantId
+from services.wire.memories import MemoryDetail, MemoryPage, MemoryStatus, MemoryView, Source
+from services.wire.recall import (
+    Cited,
+    ContextAnswer,
+    ContextRequest,
+    Found,
+    LeftOut,
+    SearchAnswer,
+    SearchRequest,
+    Section,
+)
+from services.wire.receipts import LayerView, ReceiptPage, ReceiptView
+from services.wire.turns import TurnAnswer, TurnIn, TurnOutcome, Verdict
+
+NOW = datetime(2026, 3, 1, 9, 30, tzinfo=UTC)
+MEMORY = MemoryId(UUID("0195f3a0-7c1e-7d53-9b1a-2f6f3f1f9a10"))
+RECEIPT = EventId(UUID("0195f3a0-7c1e-7d53-9b1a-2f6f3f1f9a11"))
+
+
+def view(status: MemoryStatus = MemoryStatus.ACTIVE) -> MemoryView:
+    """Make a memory in two languages."""
+    return MemoryView(
+        memory_id=MEMORY,
+        version=1,
+        status=status,
+        kind=Kind.PREFERENCE,
+        key="diet.dislikes",
+        value="牛肉 beef",
+        content="不吃牛肉 / does not eat beef",
+        scope="personal",
+        positive=False,
+        assertion=Assertion.STATED,
+        confidence=0.9,
+        importance=0.7,
+        recorded_at=NOW,
+        occurred_at=NOW,
+        sources=(Source(turn_id="t-1", message_id="m-1", start=0, end=5, state="readable"),),
+    )
+
+
+class RecordingBackend:
+    """Everything is there for the one scope it knows; every other scope finds nothing."""
+
+    def __init__(self, tenant_id: TenantId, key: str) -> None:
+        self.tenant_id = tenant_id
+        self.key = key
+        self.calls: list[tuple[str, tuple[Any, ...]]] = []
+        self.fails: Exception | None = None
+        self.state: str = "stored"
+        self.stores: dict[str, str] = {"log": "ok", "vectors": "ok"}
+        self.owner: Scope | None = None
+
+    def _called(self, name: str, *args: Any) -> None:  # noqa: ANN401  # whatever the door passes
+        self.calls.append((name, args))
+        if self.fails is not None:
+            raise self.fails
+
+    def _sees(self, scope: Scope) -> bool:
+        return self.owner is None or scope == self.owner
+
+    async def finalize(self, scope: Scope, turn: TurnIn) -> TurnAnswer:
+        """Answer in the state the test set."""
+        self._called("finalize", scope, turn)
+        return TurnAnswer.model_validate({"turn_id": turn.turn_id, "state": self.state, "position": 7})
+
+    async def turn_outcome(self, scope: Scope, turn_id: str) -> TurnOutcome | None:
+        """Answer one accepted candidate."""
+        self._called("turn_outcome", scope, turn_id)
+        if not self._sees(scope):
+            return None
+        verdict = Verdict(memory_id=MEMORY, outcome="accepted", gate=None, reason=None, kind=Kind.PREFERENCE, version=1)
+        return TurnOutcome(turn_id=turn_id, state="considered", verdicts=(verdict,), counts={"accepted": 1})
+
+    async def context(self, scope: Scope, request: ContextRequest) -> ContextAnswer:
+        """Answer one cited line."""
+        self._called("context", scope, request)
+        return ContextAnswer(
+            context_id=RECEIPT,
+            text="- 不吃牛肉",
+            used_tokens=9,
+            token_budget=request.token_budget,
+            memories=(Cited(memory_id=MEMORY, version=1, kind=Kind.PREFERENCE, score=0.8),),
+            left_out=(LeftOut(memory_id=None, reason="budget"),),
+            sections=(Section(name="preferences", lines=("- 不吃牛肉",)),),
+        )
+
+    async def search(self, scope: Scope, request: SearchRequest) -> SearchAnswer:
+        """Answer one memory."""
+        self._called("search", scope, request)
+        return SearchAnswer(memories=(Found(**view().model_dump(), score=0.5),))
+
+    async def memories(self, scope: Scope, status: MemoryStatus | None, limit: int, cursor: str | None) -> MemoryPage:
+        """Answer one page."""
+        self._called("memories", scope, status, limit, cursor)
+        return MemoryPage(memories=(view(),), next_cursor="abc")
+
+    async def memory(self, scope: Scope, memory_id: MemoryId) -> MemoryDetail | None:
+        """Answer the one memory there is."""
+        self._called("memory", scope, memory_id)
+        if memory_id != MEMORY or not self._sees(scope):
+            return None
+        return MemoryDetail(**view().model_dump(), versions=(view(),))
+
+    async def forget(self, scope: Scope, memory_id: MemoryId) -> ReceiptView | None:
+        """Answer a pending receipt."""
+        self._called("forget", scope, memory_id)
+        return self._receipt(scope) if memory_id == MEMORY and self._sees(scope) else None
+
+    async def receipt(self, scope: Scope, receipt_id: EventId) -> ReceiptView | None:
+        """Answer the one receipt there is."""
+        self._called("receipt", scope, receipt_id)
+        return self._receipt(scope) if receipt_id == RECEIPT and self._sees(scope) else None
+
+    async def receipts(self, scope: Scope, limit: int, cursor: str | None) -> ReceiptPage:
+        """Answer one page."""
+        self._called("receipts", scope, limit, cursor)
+        return ReceiptPage(receipts=(self._receipt(scope),))
+
+    async def subject(self, tenant_id: TenantId, outside: str) -> SubjectId:
+        """Derive the same id for the same outside id."""
+        self._called("subject", tenant_id, outside)
+        return SubjectId(uuid5(tenant_id, outside))
+
+    async def tenant_of_key(self, key: str) -> TenantId | None:
+        """Know exactly one key."""
+        return self.tenant_id if key == self.key else None
+
+    async def health(self) -> dict[str, str]:
+        """Answer what the test set."""
+        if self.fails is not None:
+            raise self.fails
+        return self.stores
+
+    def _receipt(self, scope: Scope) -> ReceiptView:
+        return ReceiptView(
+            receipt_id=RECEIPT,
+            memory_id=MEMORY,
+            tenant_id=scope.tenant_id,
+            tombstone_version=2,
+            decision="DELETION_PENDING",
+            layers=(LayerView(layer="vector_index", state="purged", checks={"by_id": 0}, at=NOW),),
+            negative_queries={"by_id": 1},
+            requested_at=NOW,
+        )

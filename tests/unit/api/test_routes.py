@@ -1,0 +1,176 @@
+from collections.abc import Callable
+from typing import Any
+
+import httpx
+import pytest
+
+from events.model import Origin, Role, Scope
+from services.wire.memories import MemoryStatus
+from services.wire.tokens import TokenRole
+from services.wire.turns import TurnIn
+from tests.unit.api.backend import MEMORY, RECEIPT, RecordingBackend
+from tests.unit.api.requests import message, turn
+
+
+@pytest.mark.parametrize(
+    ("state", "status", "location"),
+    [("stored", 202, "/v1/turns/t-1"), ("known", 200, "/v1/turns/t-1"), ("forgotten", 200, None)],
+)
+async def test_finalize(
+    *, agent: httpx.AsyncClient, backend: RecordingBackend, scope: Scope, state: str, status: int, location: str | None
+) -> None:
+    """A turn is handed over under the token's scope; the status says whether it is new."""
+    backend.state = state
+    answer = await agent.post("/v1/turns", json=turn())
+    assert (answer.status_code, answer.headers.get("location")) == (status, location)
+    assert answer.json() == {"turn_id": "t-1", "state": state, "redacted": {}, "position": 7}
+    [(name, (seen, given))] = backend.calls
+    assert (name, seen) == ("finalize", scope)
+    assert isinstance(given, TurnIn)
+    assert given.messages[0].content == "我不吃牛肉, and I like tea."
+
+
+async def test_origin_follows_role(agent: httpx.AsyncClient, backend: RecordingBackend) -> None:
+    """Each role has an origin of its own where none is named."""
+    said = [message(message_id=role, role=role) for role in Role]
+    await agent.post("/v1/turns", json=turn(messages=said))
+    given: TurnIn = backend.calls[0][1][1]
+    assert [each.origin for each in given.messages] == [Origin.USER, Origin.ASSISTANT, Origin.INJECTED, Origin.TOOL]
+
+
+@pytest.mark.parametrize(
+    ("role", "origin"),
+    [("tool", "retrieved"), ("tool", "tool"), ("system", "injected"), ("assistant", "subagent")],
+)
+async def test_fitting_origins(agent: httpx.AsyncClient, role: str, origin: str) -> None:
+    """A role takes every origin that fits it."""
+    answer = await agent.post("/v1/turns", json=turn(messages=[message(role=role, origin=origin)]))
+    assert answer.status_code == 202
+
+
+async def test_empty_message_beside_others(agent: httpx.AsyncClient) -> None:
+    """A tool that returned nothing is no fault as long as the turn says something."""
+    said = [message(), message(message_id="m-2", role="tool", content="")]
+    assert (await agent.post("/v1/turns", json=turn(messages=said))).status_code == 202
+
+
+@pytest.mark.parametrize("turn_id", ["t-1", "轮次/1 ?#%", "😀", "a" * 200])
+async def test_location_leads_back(agent: httpx.AsyncClient, backend: RecordingBackend, turn_id: str) -> None:
+    """Whatever the turn id holds, Location finds the turn."""
+    location = (await agent.post("/v1/turns", json=turn(turn_id=turn_id))).headers["location"]
+    assert (await agent.get(location)).json()["turn_id"] == turn_id
+    assert backend.calls[1][1][1] == turn_id
+
+
+async def test_context(agent: httpx.AsyncClient, backend: RecordingBackend, scope: Scope) -> None:
+    """Context comes with citations and what was left out."""
+    answer = await agent.post("/v1/context", json={"query": "晚饭 dinner", "role": "chat"})
+    assert answer.status_code == 200
+    assert answer.json()["memories"] == [{"memory_id": str(MEMORY), "version": 1, "kind": "preference", "score": 0.8}]
+    assert answer.json()["left_out"] == [{"memory_id": None, "reason": "budget"}]
+    assert backend.calls[0][1][0] == scope
+    assert backend.calls[0][1][1].token_budget == 800
+
+
+async def test_search(agent: httpx.AsyncClient) -> None:
+    """A search answers memories with a score."""
+    found = (await agent.post("/v1/memories/search", json={"query": "牛肉"})).json()["memories"]
+    assert [(each["memory_id"], each["score"]) for each in found] == [(str(MEMORY), 0.5)]
+
+
+async def test_list_memories(agent: httpx.AsyncClient, backend: RecordingBackend, scope: Scope) -> None:
+    """A list takes status, limit and cursor."""
+    answer = await agent.get("/v1/memories", params={"status": "held", "limit": 3, "cursor": "aB_-=."})
+    assert answer.json()["next_cursor"] == "abc"
+    assert backend.calls == [("memories", (scope, MemoryStatus.HELD, 3, "aB_-=."))]
+
+
+async def test_show_memory(agent: httpx.AsyncClient) -> None:
+    """One memory comes with its versions and sources."""
+    shown = (await agent.get(f"/v1/memories/{MEMORY}")).json()
+    assert shown["content"] == "不吃牛肉 / does not eat beef"
+    assert [each["version"] for each in shown["versions"]] == [1]
+    assert shown["sources"][0]["state"] == "readable"
+
+
+async def test_forget(agent: httpx.AsyncClient) -> None:
+    """Forgetting is accepted and points to its receipt."""
+    answer = await agent.post("/v1/forget", json={"memory_id": str(MEMORY)})
+    assert (answer.status_code, answer.headers["location"]) == (202, f"/v1/receipts/{RECEIPT}")
+    assert answer.json()["decision"] == "DELETION_PENDING"
+    shown = await agent.get(answer.headers["location"])
+    assert shown.json() == answer.json()
+
+
+async def test_list_receipts(agent: httpx.AsyncClient) -> None:
+    """Receipts can be listed."""
+    assert [each["receipt_id"] for each in (await agent.get("/v1/receipts")).json()["receipts"]] == [str(RECEIPT)]
+
+
+ABSENT = "0195f3a0-7c1e-7d53-9b1a-000000000000"
+
+
+@pytest.mark.parametrize(
+    ("method", "absent", "foreign", "body"),
+    [
+        ("GET", f"/v1/memories/{ABSENT}", f"/v1/memories/{MEMORY}", None),
+        ("GET", f"/v1/receipts/{ABSENT}", f"/v1/receipts/{RECEIPT}", None),
+        ("POST", "/v1/forget", "/v1/forget", "memory_id"),
+    ],
+)
+async def test_foreign_is_absent(
+    *,
+    agent: httpx.AsyncClient,
+    nobody: httpx.AsyncClient,
+    bearer: Callable[[TokenRole], dict[str, str]],
+    backend: RecordingBackend,
+    scope: Scope,
+    method: str,
+    absent: str,
+    foreign: str,
+    body: str | None,
+) -> None:
+    """Somebody else's id gets the very same answer as one that never was."""
+
+    def sent(value: object) -> dict[str, Any]:
+        return {"json": {body: str(value)}} if body else {}
+
+    headers = bearer(TokenRole.PERSON)
+    assert (await nobody.request(method, foreign, headers=headers, **sent(MEMORY))).is_success
+    backend.owner = scope.model_copy(update={"subject_id": RECEIPT})
+    one = await agent.request(method, absent, **sent(ABSENT))
+    other = await agent.request(method, foreign, **sent(MEMORY))
+    assert one.status_code == other.status_code == 404
+    assert one.content == other.content
+
+
+async def test_mint(nobody: httpx.AsyncClient, backend: RecordingBackend) -> None:
+    """A tenant key mints a token, and the token opens the memory of that subject in that tenant."""
+    key = {"Authorization": f"bearer {backend.key}"}
+    minted = await nobody.post("/v1/tokens", headers=key, json={"subject": "用户-17", "role": "agent", "ttl_s": 60})
+    assert minted.status_code == 200
+    token = {"Authorization": f"Bearer {minted.json()['token']}"}
+    assert (await nobody.get("/v1/memories", headers=token)).status_code == 200
+    scope: Scope = backend.calls[1][1][0]
+    assert scope.tenant_id == backend.tenant_id
+    assert scope.subject_id == await backend.subject(backend.tenant_id, "用户-17")
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        {"subject": "", "role": "agent"},
+        {"subject": "x\0", "role": "agent"},
+        {"subject": "x" * 201, "role": "agent"},
+        {"subject": "x"},
+        {"subject": "x", "role": "admin"},
+        {"subject": "x", "role": "agent", "ttl_s": 59},
+        {"subject": "x", "role": "agent", "ttl_s": 86_401},
+        {"subject": "x", "role": "agent", "tenant_id": ABSENT},
+    ],
+)
+async def test_bad_mint(nobody: httpx.AsyncClient, backend: RecordingBackend, body: dict[str, Any]) -> None:
+    """A token needs a subject, a known role and a sane life, and no tenant in the payload."""
+    answer = await nobody.post("/v1/tokens", headers={"Authorization": f"Bearer {backend.key}"}, json=body)
+    assert answer.status_code == 422
+    assert backend.calls == []
