@@ -37,7 +37,6 @@ def _synonyms() -> tuple[re.Pattern[str], dict[str, str]]:
     return re.compile("|".join(parts)), canonical
 
 
-@lru_cache(maxsize=4096)
 def tokens_of(value: str) -> tuple[str, ...]:
     """Return the words of a value in the form in which they are compared."""
     pattern, canonical = _synonyms()

@@ -1,0 +1,1 @@
+"""Extractors propose: what a finished turn says about the person (R12)."""

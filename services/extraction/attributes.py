@@ -1,0 +1,148 @@
+"""Stage 4b: what something of the person's is, where it is, what it is called: my X is Y."""
+
+import re
+
+from events.model import Kind
+from services.extraction.cues import has, starts
+from services.extraction.normalise import Text
+from services.extraction.proposal import Proposal
+from services.extraction.segment import Clause, Sentence
+from services.extraction.vocabulary import respect, topics
+from services.extraction.wording import tidy_span, tidy_value
+
+_SUBJECT = r"(?P<own>我们?|咱们?|本)?(?P<s>[^,，。:：]{1,24}?)"
+_WHEN = r"(?:现在|目前|如今|已经|早就|都|也|就|一直|默认|还|正式)*"
+_ZH = tuple(
+    re.compile(rf"^{_SUBJECT}{_WHEN}{verb}$")
+    for verb in (
+        r"(?:是)?用(?P<v>[^,，。]{1,30}?)(?:写|做|搭|开发|实现|搭建)的?",
+        r"(?:放|存|记|写|管|保存)在(?P<v>[^,，。]{1,24}?)(?:里面?|上)?",
+        r"在(?P<v>[^,，。]{1,24}?)(?:里|上)(?:面)?(?:管|记|写|做|存)",
+        r"(?:改名|更名|改)?(?:叫|名叫|叫做)(?:了)?(?P<v>[^,，。]{1,24})",
+        r"(?:是|用的是|用|改成了?|换成了?|改为|变成了?|升级到了?|改用)(?P<v>[^,，。]{1,40})",
+        r"(?:定|安排|排|改|挪|调)(?:在|到|成|为)(?P<v>[^,，。]{1,24})",
+    )
+)
+_EN = re.compile(
+    r"^(?P<own>my|our|the) (?P<s>[a-z][\w' -]{0,40}?) (?:(?:now|currently|always|usually|really|also|still) )?"
+    r"(?P<verb>is|are|allows?|uses?|runs? on|goes? out|goes|ends?|starts?|opens|closes|lives? in|sits? in|supports?|"
+    r"costs?|has|have) (?:(?:now|currently|always|called|named|written in|based on|based in|built with|made of) )?"
+    r"(?P<v>[^;!?\n]{1,80})$"
+)
+_EN_ITS = re.compile(r"^(?:it|they) (?P<always>always |usually |never )(?P<v>[a-z][^;!?\n]{2,60})$")
+_VERB_IN_SUBJECT = re.compile(
+    r"[觉想说知要会能看希望打算去做吃喝玩听不没被把让给跟和与]|喜欢|认为|以为|发现|今天|明天|昨天|这|那|最近|刚才|有|什么|哪|怎"
+)
+_FLEETING = re.compile(
+    r"(?:head|day|week|mood|turn|bad|guess|question|point|problem|issue|idea|thought|opinion|understanding|fault|pleasure|"
+    r"apologies|concern|plan|only|first|next|last|best|step)s?$"
+)
+_PROCESS = re.compile(
+    r"^(?:[a-z]+ing(?! (?:green|blue))(?![a-z])|"
+    r"not (?:working|loading)|so |too |very |broken|down|fine|ok|great|good|bad|here|done)"
+)
+_CONTAINERS = frozenset({"project", "repository", "company", "team"})
+_KEY_ASPECTS = frozenset({"day", "timezone", "language", "tense"})
+
+
+def match_attributes(sentence: Sentence, text: Text, earlier: str | None) -> list[Proposal]:
+    """Return what the clauses of a sentence say of the person's things; `earlier` is the topic that "it" means."""
+    found: list[Proposal] = []
+    for clause in sentence.clauses:
+        start, end = tidy_span(clause.text, 0, len(clause.text))
+        inner = Clause(clause.start + start, clause.start + end, clause.text[start:end])
+        if inner.text and not starts("third", inner.text):
+            proposal = _chinese(inner, text) or _english(inner, text) or _its(inner, text, earlier)
+            if proposal:
+                found.append(proposal)
+    return found
+
+
+def subject_name(subject: str) -> str:
+    """Return the canonical name of what a phrase is about, the same in both languages as far as the topics reach."""
+    hits = topics(subject)
+    pieces: list[str] = []
+    position = 0
+    for hit in hits:
+        pieces += [subject[position : hit.start], hit.name]
+        position = hit.end
+    pieces.append(subject[position:])
+    words = [word for piece in pieces for word in re.sub(r"的|'s(?![a-z])|[\s-]+", " ", piece).split()]
+    kept = [word for word in words if word not in _CONTAINERS] or words
+    return "_".join(kept)
+
+
+def _chinese(clause: Clause, text: Text) -> Proposal | None:
+    for pattern in _ZH:
+        match = pattern.match(clause.text)
+        if match is None:
+            continue
+        subject = match.group("s").strip().removeprefix("的")
+        named = topics(subject)
+        ends_in_topic = bool(named) and named[-1].end == len(subject)
+        own = bool(match.group("own"))
+        if not subject or _VERB_IN_SUBJECT.search(subject.removeprefix("常去的").removeprefix("的")):
+            continue
+        if not (ends_in_topic or (own and "的" in match.group("s"))):
+            continue
+        if not own and not has("change", clause.text):
+            continue
+        return _proposal(clause, text, subject, match.span("v"))
+    return None
+
+
+def _english(clause: Clause, text: Text) -> Proposal | None:
+    match = _EN.match(clause.text)
+    if match is None:
+        return None
+    subject = match.group("s")
+    named = topics(subject)
+    if match.group("own") == "the" and not (named and has("standing", clause.text)):
+        return None
+    if _FLEETING.search(subject) or _PROCESS.match(match.group("v")):
+        return None
+    return _proposal(clause, text, subject, match.span("v"), verb=match.group("verb"))
+
+
+def _its(clause: Clause, text: Text, earlier: str | None) -> Proposal | None:
+    match = _EN_ITS.match(clause.text)
+    if match is None or earlier is None:
+        return None
+    shown = text.shown[clause.start : clause.end]
+    return Proposal(
+        frame="attribute",
+        kind=Kind.FACT,
+        key=f"{earlier}.content",
+        value=text.shown[clause.start + match.start("v") : clause.start + match.end("v")],
+        content=f"{earlier.replace('_', ' ')}: {shown}",
+        start=clause.start,
+        end=clause.end,
+        features=frozenset({"attribute"}),
+    )
+
+
+def _proposal(clause: Clause, text: Text, subject: str, span: tuple[int, int], verb: str = "is") -> Proposal | None:
+    start, end = tidy_value(clause.text, *span)
+    if start >= end:
+        return None
+    ruled = respect(clause.text[start:end], without=frozenset({"choice", "order"}))
+    aspect = ruled.name if ruled and ruled.name in _KEY_ASPECTS else _verb_name(verb)
+    if ruled and ruled.name in _KEY_ASPECTS:
+        start, end = start + ruled.start, start + ruled.end
+    return Proposal(
+        frame="attribute",
+        kind=Kind.FACT,
+        key=f"{subject_name(subject)}.{aspect}",
+        value=text.shown[clause.start + start : clause.start + end],
+        content=re.sub(r"^(?:我们|我|my |our )", "", text.shown[clause.start : clause.end], flags=re.IGNORECASE),
+        start=clause.start,
+        end=clause.end,
+        correction=has("change", clause.text),
+        features=frozenset({"attribute"}),
+    )
+
+
+def _verb_name(verb: str) -> str:
+    if verb in {"is", "are", "use", "uses", "run on", "runs on"}:
+        return "is"
+    return verb.split(maxsplit=1)[0].removesuffix("s")

@@ -1,0 +1,156 @@
+"""The deterministic extractor: a finished turn in, candidates and suppressions out (R12). Pure, offline, zh and en."""
+
+from dataclasses import replace
+
+from events.model import Assertion, Candidate, Evidence, Frozen, Message, Origin, Suppression, Turn, TurnStatus
+from services.extraction.attributes import match_attributes, subject_name
+from services.extraction.confidence import confidence_of, importance_of
+from services.extraction.cues import Tempo, has, starts, tempo
+from services.extraction.dates import Period, resolve
+from services.extraction.frames import match_frames
+from services.extraction.material import own_words
+from services.extraction.normalise import Text, normalise
+from services.extraction.plans import match_plans
+from services.extraction.proposal import Proposal
+from services.extraction.repair import repaired
+from services.extraction.rules import match_rules
+from services.extraction.segment import Sentence, sentences
+from services.extraction.statements import match_statements
+from services.extraction.vocabulary import holds_several, sensitivity_of, topics, vocabulary
+from services.extraction.wishes import suppressions
+
+EXTRACTOR = "rules/1"
+_SHORT = 32
+
+
+class Extraction(Frozen):
+    """What an extractor proposes for a turn."""
+
+    candidates: tuple[Candidate, ...]
+    suppressions: tuple[Suppression, ...]
+
+
+def extract(turn: Turn) -> Extraction:
+    """Propose what a finished turn says about the person; only their own messages are read."""
+    candidates: list[Candidate] = []
+    wishes: list[Suppression] = []
+    if turn.status is TurnStatus.COMPLETED:
+        for message in turn.messages:
+            if message.origin is Origin.USER:
+                text = normalise(message.content)
+                wishes += suppressions(message, text)
+                candidates += _of_message(turn, message, text)
+    return Extraction(candidates=tuple(_distinct(candidates)), suppressions=tuple(wishes))
+
+
+def _of_message(turn: Turn, message: Message, text: Text) -> list[Candidate]:
+    found: list[Candidate] = []
+    earlier: str | None = None
+    read = sentences(own_words(text))
+    for index, sentence in enumerate(read):
+        following = read[index + 1] if index + 1 < len(read) else None
+        when = resolve(sentence.text, turn.occurred_at)
+        proposals = _of_sentence(sentence, text, earlier, when)
+        doubted = following is not None and following.asks and starts("doubt", following.text)
+        kept_for_good = following is not None and _only_standing(following)
+        for proposal in proposals:
+            coloured = _coloured(proposal, sentence, doubted=doubted, for_good=kept_for_good)
+            found.append(_candidate(coloured, message, text, when))
+        named = topics(sentence.text)
+        earlier = proposals[0].key.rpartition(".")[0] if proposals and proposals[0].key else None
+        if earlier in {None, "", "taste"} and named:
+            earlier = subject_name(named[-1].name)
+    return found
+
+
+def _of_sentence(sentence: Sentence, text: Text, earlier: str | None, when: Period | None) -> list[Proposal]:
+    if sentence.asks or has("sarcasm", sentence.text) or has("meta", sentence.text):
+        return []
+    chosen: list[Proposal] = []
+    for proposals in (
+        match_plans(sentence, text, when),
+        match_frames(sentence, text),
+        match_attributes(sentence, text, earlier),
+        match_rules(sentence, text, earlier),
+    ):
+        chosen += [p for p in proposals if not any(_overlap(p, other) for other in chosen)]
+    if not chosen:
+        chosen = match_statements(sentence, text)
+    return repaired(chosen, sentence, text)
+
+
+def _overlap(one: Proposal, other: Proposal) -> bool:
+    return one.start < other.end and other.start < one.end
+
+
+def _only_standing(sentence: Sentence) -> bool:
+    return len(sentence.text) < _SHORT and has("standing", sentence.text) and not topics(sentence.text)
+
+
+def _coloured(proposal: Proposal, sentence: Sentence, *, doubted: bool, for_good: bool) -> Proposal:
+    clauses = [clause.text for clause in sentence.clauses]
+    at = sentence.clause_at(proposal.start)
+    meant = tempo(clauses, at)
+    features = set(proposal.features)
+    if has("uncertain", sentence.text):
+        features.add("uncertain")
+    if doubted:
+        features.add("doubted")
+    if has("remember", sentence.text) and not has("forget_not", sentence.text):
+        features.add("explicit")
+    assertion = proposal.assertion
+    if has("hypothetical", sentence.text) and meant is not Tempo.STANDING:
+        assertion = Assertion.HYPOTHETICAL
+    elif assertion is Assertion.STATED and not proposal.positive:
+        assertion = Assertion.NEGATED
+    passing = proposal.ephemeral or (
+        meant is Tempo.ONCE and proposal.frame in {"rule", "like", "prefer", "called", "habit"}
+    )
+    return replace(
+        proposal,
+        features=frozenset(features),
+        assertion=assertion,
+        ephemeral=passing and not for_good,
+        correction=proposal.correction or has("change", sentence.text),
+        sensitivity=proposal.sensitivity or _sensitivity(proposal, sentence),
+    )
+
+
+def _sensitivity(proposal: Proposal, sentence: Sentence) -> str | None:
+    named = vocabulary().get(proposal.key or "")
+    return (named.sensitivity if named else None) or sensitivity_of(sentence.text)
+
+
+def _candidate(proposal: Proposal, message: Message, text: Text, when: Period | None) -> Candidate:
+    start, end = text.span(proposal.start, proposal.end)
+    planned = proposal.assertion is Assertion.PLANNED
+    return Candidate(
+        kind=proposal.kind,
+        key=proposal.key,
+        value=proposal.value.strip(),
+        content=proposal.content.strip(),
+        scope=proposal.scope,
+        positive=proposal.positive,
+        multi_valued=bool(proposal.key) and holds_several(proposal.key or ""),
+        valid_until=when.end if planned and when else None,
+        evidence=(Evidence(message_id=message.message_id, start=start, end=end),),
+        assertion=proposal.assertion,
+        confidence=confidence_of(proposal),
+        importance=importance_of(proposal),
+        explicit="explicit" in proposal.features,
+        ephemeral=proposal.ephemeral,
+        correction=proposal.correction,
+        sensitivity=proposal.sensitivity,
+    )
+
+
+def _distinct(candidates: list[Candidate]) -> list[Candidate]:
+    """Drop a candidate that says word for word what an earlier one says."""
+    seen: set[tuple[str | None, str, bool, str]] = set()
+    kept: list[Candidate] = []
+    for candidate in candidates:
+        mark = (candidate.key, candidate.value, candidate.positive, candidate.content)
+        if mark not in seen:
+            seen.add(mark)
+            kept.append(candidate)
+    return kept

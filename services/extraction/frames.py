@@ -1,0 +1,117 @@
+"""Stage 4a: what is claimed by a sentence of known form: who one is, where one lives, what one likes."""
+
+import re
+from functools import lru_cache
+from typing import Self
+
+from pydantic import Field, model_validator
+
+from events.model import Frozen, Kind
+from services.extraction.lexicon import expand, load
+from services.extraction.normalise import Text
+from services.extraction.proposal import Proposal
+from services.extraction.segment import Sentence
+from services.extraction.vocabulary import respect, taste_of, tool_of, topics, vocabulary
+from services.extraction.wording import is_chinese, tidy_value
+
+
+class Frame(Frozen):
+    """A form of sentence and what it claims."""
+
+    name: str
+    key: str | None = None
+    zh: tuple[str, ...] = ()
+    en: tuple[str, ...] = ()
+    say: dict[str, str] = Field(default_factory=dict)
+    deny: dict[str, str] = Field(default_factory=dict)
+    neg: str | None = None
+    positive: bool = True
+    taste: bool = False
+    tool: bool = False
+    habit: bool = False
+    whole: bool = False
+    drop: bool = False
+
+    @model_validator(mode="after")
+    def _key_exists(self) -> Self:
+        if self.key and not self.tool and self.key not in vocabulary():
+            raise ValueError(f"frame {self.name} names the unknown key {self.key}")
+        return self
+
+
+@lru_cache(maxsize=1)
+def frames() -> tuple[tuple[Frame, tuple[re.Pattern[str], ...]], ...]:
+    """Return the frames of the data file with their compiled patterns."""
+    read = [Frame.model_validate(entry) for entry in load("frames.yaml")]
+    return tuple((frame, tuple(re.compile(expand(p)) for p in (*frame.zh, *frame.en))) for frame in read)
+
+
+def match_frames(sentence: Sentence, text: Text) -> list[Proposal]:
+    """Return what the frames claim; the first frame that matches a stretch of the sentence has it."""
+    taken: list[tuple[int, int]] = []
+    found: list[Proposal] = []
+    for frame, patterns in frames():
+        for pattern in patterns:
+            for match in pattern.finditer(sentence.text):
+                if any(match.start() < end and start < match.end() for start, end in taken):
+                    continue
+                if frame.drop:
+                    taken.append(match.span())
+                    continue
+                proposal = _propose(frame, match, sentence, text)
+                if proposal:
+                    taken.append(match.span())
+                    found.append(proposal)
+    return found
+
+
+def _propose(frame: Frame, match: re.Match[str], sentence: Sentence, text: Text) -> Proposal | None:
+    start, end = tidy_value(sentence.text, *match.span("v"))
+    if start >= end:
+        return None
+    key, kind = _key(frame, match, sentence.text[start:end])
+    if frame.tool:
+        tool = tool_of(sentence.text[start:end])
+        if tool is None:
+            return None
+        start, end = start + tool.start, start + tool.end
+    denied = bool(frame.neg and match.group(frame.neg)) if frame.neg and frame.neg in match.groupdict() else False
+    value = text.shown[sentence.start + start : sentence.start + end]
+    return Proposal(
+        frame=frame.name,
+        kind=kind,
+        key=key,
+        value=value,
+        content=_say(
+            frame, match, value, denied=denied, shown=text.shown[sentence.start + match.start() : sentence.start + end]
+        ),
+        start=sentence.start + match.start(),
+        end=sentence.start + max(match.end(), end),
+        positive=frame.positive and not denied,
+        features=frozenset({"frame"}),
+    )
+
+
+def _key(frame: Frame, match: re.Match[str], value: str) -> tuple[str | None, Kind]:
+    if frame.tool:
+        tool = tool_of(value)
+        return (tool.name if tool else None), Kind.FACT
+    if frame.taste:
+        ruled = respect(value, without=frozenset({"choice", "order", "hours", "day"}))
+        about = topics(value)
+        if frame.name == "prefer" and (ruled or about):
+            name = about[-1].name if about else "ui" if ruled and ruled.name == "theme" else "reply"
+            return (f"{name}.{ruled.name}" if ruled else None), Kind.PREFERENCE
+        heads = [match.group(g) for g in ("head", "head2", "head3") if match.groupdict().get(g)]
+        taste = taste_of(" ".join([value, *heads]))
+        return taste, Kind.PREFERENCE
+    return frame.key, vocabulary()[frame.key].kind if frame.key else Kind.PREFERENCE
+
+
+def _say(frame: Frame, match: re.Match[str], value: str, *, denied: bool, shown: str) -> str:
+    if frame.whole:  # the sentence says more than the value: keep its words without the subject
+        return re.sub(r"^(?:我|I(?:'m| am)? )", "", shown).strip()
+    templates = frame.deny if denied else frame.say
+    template = templates.get("zh" if is_chinese(match.group()) else "en") or next(iter(templates.values()))
+    groups = {name: group or "" for name, group in match.groupdict().items()}
+    return template.format(**{**groups, "v": value})

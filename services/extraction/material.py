@@ -1,0 +1,84 @@
+"""Stage 2a: what is not the person's own statement: code, quotes, pasted text, fiction, material to work on."""
+
+import re
+from collections.abc import Iterator
+
+from services.extraction.cues import has, lexicon
+from services.extraction.normalise import Text
+
+BLANK = "\ufffc"
+
+_FENCE = re.compile(r"```|~~~")
+_LINE = re.compile(
+    r"^[ \t]*(?:>|[$%#] |\d{4}[-/]\d\d?[-/]\d\d?[ T]\d\d?:\d\d|\[?\d\d:\d\d:\d\d|[{}\[\]<]|"
+    r"(?:INFO|WARN(?:ING)?|ERROR|DEBUG|TRACE)\b|HTTP[ /]\d|Traceback \(|File \"|at [\w.$]+\()[^\n]*",
+    re.MULTILINE,
+)
+_TAG = re.compile(r"<!--|-->|</?[A-Za-z][A-Za-z0-9]{0,15}(?:\s[^<>\n]{0,200})?/?>|<!DOCTYPE[^<>]{0,100}>")
+_QUOTES = re.compile(
+    r"「[^「」\n]{0,2000}」|『[^『』\n]{0,2000}』|“[^“”\n]{0,2000}”|\"[^\"\n]{0,2000}\"|(?<![\w'])'[^\n]{0,500}?'(?![\w'])"
+)
+_SENTENCE_INSIDE = re.compile(r"[,，。.!?！？;；].|(?:我|(?<![a-z])i(?:'m)?(?![a-z]))")
+_SPEECH = re.compile(r"(?:我|(?<![a-z])(?:i|i'm|my|you)(?![a-z]))")
+_END_OF_REQUEST = re.compile(r"[:：][ \t]*|[:：]?[ \t]*\n|[。.!?？！][ \t]*")
+_BREAK = re.compile(r"[\n。!?！？]")
+_CONSIDERED = 400
+_NAME = 8  # a shorter quote is a name or a value
+
+
+def own_words(text: Text) -> str:
+    """Return the folded text with everything that is not the person's own statement blanked out, offsets unchanged."""
+    mask = bytearray(len(text.folded))
+    for start, end in _blocks(text.shown):
+        mask[start:end] = b"\x01" * (end - start)
+    for start, end in _material(text.folded, mask):
+        mask[start:end] = b"\x01" * (end - start)
+    for start, end in _quotes(text.folded):
+        mask[start:end] = b"\x01" * (end - start)
+    return "".join(BLANK if masked else char for char, masked in zip(text.folded, mask, strict=True))
+
+
+def _blocks(shown: str) -> Iterator[tuple[int, int]]:
+    fences = [fence.start() for fence in _FENCE.finditer(shown)]
+    for opening, closing in zip(fences[::2], [*fences[1::2], len(shown)][: len(fences[::2])], strict=True):
+        yield opening, min(closing + 3, len(shown))
+    for line in _LINE.finditer(shown):
+        yield line.span()
+    tags = [tag.span() for tag in _TAG.finditer(shown)]
+    if len(tags) > 1:
+        yield tags[0][0], tags[-1][1]
+
+
+def _quotes(folded: str) -> Iterator[tuple[int, int]]:
+    """Yield quotes that are sentences or follow a request to work on them; names and values in quotes stay."""
+    for quote in _QUOTES.finditer(folded):
+        inside = quote.group()[1:-1]
+        begin = max((m.end() for m in _BREAK.finditer(folded, max(0, quote.start() - 80), quote.start())), default=0)
+        before = folded[max(begin, quote.start() - 80) : quote.start()]
+        request = has("process", before) and not has("standing", before)
+        if request or (len(inside) > _NAME and _SENTENCE_INSIDE.search(inside) and _SPEECH.search(inside)):
+            yield quote.start() + 1, quote.end() - 1
+
+
+def _material(folded: str, mask: bytearray) -> Iterator[tuple[int, int]]:
+    """Yield what follows a request to work on a text, and what follows the start of a fiction, up to an aside."""
+    position = 0
+    while position < len(folded):
+        mark = _END_OF_REQUEST.search(folded, position)
+        stop = mark.end() if mark else len(folded)
+        sentence = folded[position:stop][-_CONSIDERED:]
+        if not mask[position] and not has("standing", sentence):
+            fiction = has("fiction", sentence)
+            asks = mark is not None and mark.group().strip() in {":", "："} and has("process", sentence)
+            if fiction or asks:
+                aside = lexicon()["aside"].search(folded, stop)
+                end = aside.start() if aside else len(folded)
+                yield (position if fiction else stop), end
+                position = _line_end(folded, end)
+                continue
+        position = max(stop, position + 1)
+
+
+def _line_end(folded: str, start: int) -> int:
+    newline = folded.find("\n", start)
+    return len(folded) if newline < 0 else newline + 1

@@ -1,0 +1,92 @@
+"""Stage 4c: what the person means to do, and what they no longer mean to do."""
+
+import re
+
+from events.model import Assertion, Kind
+from services.extraction.cues import has, lexicon
+from services.extraction.dates import Period
+from services.extraction.normalise import Text
+from services.extraction.proposal import Proposal
+from services.extraction.segment import Clause, Sentence
+from services.extraction.wording import is_chinese, short, tidy_span, tidy_value
+
+_WITHDRAWN = (
+    re.compile(r"(?P<v>[^,，。]{1,14}?)(?:不去了|不搬了|不换了|不考了|不买了|不办了|取消了|作罢了?|泡汤了)"),
+    re.compile(
+        r"(?:not|n't) (?:going|moving|travelling|flying) to (?P<v>[^,.;!?\n]{1,40}?)(?: any ?more| after all|$)"
+    ),
+    re.compile(r"(?:cancelled|canceled|called off) (?:my |the |our )?(?P<v>[^,.;!?\n]{1,40})"),
+    re.compile(r"(?:my|the|our) (?P<v>[^,.;!?\n]{1,40}?) (?:is|was|got|has been) (?:cancell?ed|called off)"),
+)
+_LEADING = re.compile(r"(?:是|了|要|会|就|再|to |be )*")
+_TEMPORARY = frozenset({"i'll", "i will", "we'll", "we will"})
+_SHORTEST = 2
+_ERRAND = re.compile(
+    r"(?:(?:be|go) (?:back|right back|there)|try|check|see|let you know|think about|do that|wait|ask|send|take a look|"
+    r"have to|need|tell you|pass|get back|come back|read it|look|test)(?![a-z])"
+)
+
+
+def match_plans(sentence: Sentence, text: Text, when: Period | None) -> list[Proposal]:
+    """Return the plans a sentence states; `when` is the period that the sentence names."""
+    found = _withdrawn(sentence, text)
+    if found:
+        return found
+    for clause in sentence.clauses:
+        cue = lexicon()["plan"].search(clause.text)
+        if cue is None or has("third", clause.text[: cue.start()]) or has("once", clause.text[: cue.start()]):
+            continue
+        opening = _LEADING.match(clause.text, cue.end())
+        start, end = tidy_value(clause.text, opening.end() if opening else cue.end(), len(clause.text))
+        doing = clause.text[start:end]
+        if end - start < _SHORTEST or (cue.group() in _TEMPORARY and (_ERRAND.match(doing) or when is None)):
+            continue
+        found.append(_plan(clause, (start, end), text, when, cue.group()))
+    return found
+
+
+def _plan(clause: Clause, span: tuple[int, int], text: Text, when: Period | None, cue: str) -> Proposal:
+    start, end = (clause.start + offset for offset in span)
+    value = text.shown[start:end]
+    said = "计划" if is_chinese(cue + value) else "plans to "
+    date = f"（{when.label}）" if when and said == "计划" else f" ({when.label})" if when else ""
+    features = {"frame"} | ({"uncertain"} if has("uncertain", cue) else set())
+    return Proposal(
+        frame="plan",
+        kind=Kind.PLAN,
+        key="plan",
+        value=value,
+        content=short(f"{said}{value.strip()}{date}"),
+        start=clause.start,
+        end=end,
+        assertion=Assertion.PLANNED,
+        features=frozenset(features),
+    )
+
+
+def _withdrawn(sentence: Sentence, text: Text) -> list[Proposal]:
+    for pattern in _WITHDRAWN:
+        match = pattern.search(sentence.text)
+        if match is None:
+            continue
+        start, end = tidy_span(sentence.text, *match.span("v"))
+        start = max(start, match.start("v"))
+        if start < end:
+            value = text.shown[sentence.start + start : sentence.start + end]
+            said = f"计划取消：{value}" if is_chinese(sentence.text) else f"no longer plans: {value}"
+            return [
+                Proposal(
+                    frame="plan_withdrawn",
+                    kind=Kind.PLAN,
+                    key="plan",
+                    value=value,
+                    content=said,
+                    start=sentence.start + match.start(),
+                    end=sentence.start + match.end(),
+                    positive=False,
+                    assertion=Assertion.NEGATED,
+                    correction=True,
+                    features=frozenset({"frame"}),
+                )
+            ]
+    return []

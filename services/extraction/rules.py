@@ -1,0 +1,161 @@
+"""Stage 4d: how the person wants things done: standing wishes of any topic, and wishes for this once."""
+
+import re
+
+from events.model import Kind
+from services.extraction.cues import Tempo, has, lexicon, starts, tempo
+from services.extraction.normalise import Text
+from services.extraction.proposal import Proposal
+from services.extraction.segment import Clause, Sentence
+from services.extraction.vocabulary import Respect, Subject, respect, scope_of, topics
+from services.extraction.wording import is_chinese, short, tidy_span, without_reasons
+
+_CONDITION = re.compile(
+    r"^(?:when(?:ever)?|if|on|for|in|before|after|every time|跟|对|给|在|如果|只要|遇到|凡是|关于|每次|我看|我用)"
+)
+_SETTING = re.compile(r"定在|安排在|改到|改为|改成|挪到|排在|(?<!不)我要|只认|should be|have to be|must be")
+_PLURAL_OF_MINE = re.compile(r"(?<![a-z])my (?:[a-z]+ ){0,2}[a-z]+s(?![a-z])")
+_WHEN_YOU = re.compile(r"^(?:when|whenever|if) (?:you|we|i)(?:'re|'m| )")
+_ANAPHOR = re.compile(r"(?:就|都)?(?:它|那个|这个|这样|that|this|it)了?$")
+_SHORTEST = 2
+_FORMAT_TOPICS = frozenset(
+    {"reply", "explanation", "summary", "document", "email", "code", "report", "meeting_notes", "weekly_report"}
+)
+
+
+def match_rules(sentence: Sentence, text: Text, earlier: str | None) -> list[Proposal]:
+    """Return the wishes of a sentence; `earlier` is the topic of the sentence before."""
+    texts = [clause.text for clause in sentence.clauses]
+    tempos = [tempo(texts, index) for index in range(len(texts))]
+    if not _is_wish(sentence, tempos):
+        return []
+    once = Tempo.STANDING not in tempos and Tempo.ONCE in tempos
+    kept = _kept(sentence, tempos, once=once)
+    parts = _parallel(kept)
+    groups = [[clause] for clause in parts] if parts else [kept]
+    shared = topics(kept[0].text)
+    about = shared[-1].name if shared else earlier if _ANAPHOR.search(sentence.text) else None
+    found = [_rule(group, text, about, once=once) for group in groups if group]
+    return [proposal for proposal in found if proposal is not None]
+
+
+def _is_wish(sentence: Sentence, tempos: list[Tempo]) -> bool:
+    whole = sentence.text
+    start, _ = tidy_span(whole, 0, len(whole))
+    body = whole[start:]
+    if starts("third", body) or has("reported", body[:24]):
+        return False
+    directive = any(_directive(clause.text) for clause in sentence.clauses)
+    if Tempo.STANDING in tempos or Tempo.ONCE in tempos:
+        return directive or respect(whole) is not None
+    if has("process", body[:14]):
+        return False
+    ruled = respect(whole, without=frozenset({"choice", "order", "hours"}))
+    if ruled is None:
+        return bool(_WHEN_YOU.match(body)) and directive and len(sentence.clauses) > 1
+    if is_chinese(whole):
+        return bool(topics(whole)) and (scope_of(whole) != "personal" or _SETTING.search(whole) is not None)
+    plural = _PLURAL_OF_MINE.search(body) and starts("imperative", body)
+    return bool(plural or (topics(whole) and _SETTING.search(whole)) or _WHEN_YOU.match(body))
+
+
+def _directive(clause: str) -> bool:
+    start, end = tidy_span(clause, 0, len(clause))
+    body = clause[start:end]
+    if is_chinese(clause):
+        return has("request", clause)
+    return starts("imperative", body) or bool(
+        re.search(r"(?<![a-z])(?:i(?:'d)? (?:never |always )?(?:like|want|need|prefer)|should|must)(?![a-z])", body)
+    )
+
+
+def _kept(sentence: Sentence, tempos: list[Tempo], *, once: bool) -> list[Clause]:
+    """Return the clauses the wish consists of: from its marker or condition on, without reasons."""
+    clauses = list(sentence.clauses)
+    if once:
+        return without_reasons(clauses)
+    first = next((i for i, c in enumerate(clauses) if has("standing", c.text)), 0)
+    while first > 0 and (_bare(clauses[first]) or _CONDITION.match(clauses[first - 1].text.strip())):
+        first -= 1
+    chosen = [c for c, found in zip(clauses[first:], tempos[first:], strict=True) if found is not Tempo.ONCE]
+    return without_reasons(chosen or clauses)
+
+
+def _bare(clause: Clause) -> bool:
+    rest = lexicon()["standing"].sub("", clause.text).strip(" ,，就了")
+    return len(rest) < _SHORTEST + 1
+
+
+def _parallel(clauses: list[Clause]) -> list[Clause]:
+    """Return the clauses that each rule a topic of their own, when there are at least two."""
+    ruling = [c for c in clauses if topics(c.text) and respect(c.text, without=frozenset({"order", "choice"}))]
+    names = {topics(c.text)[-1].name for c in ruling}
+    return ruling if len(ruling) > 1 and len(names) == len(ruling) else []
+
+
+def _rule(clauses: list[Clause], text: Text, about: str | None, *, once: bool) -> Proposal | None:
+    start, end = clauses[0].start, clauses[-1].end
+    folded = text.folded[start:end]
+    first, last = tidy_span(folded, 0, len(folded))
+    shown = text.shown[start + first : start + last].strip()
+    if len(shown) < _SHORTEST or not any(char.isalnum() for char in shown):
+        return None
+    ruled = next((r for clause in clauses if (r := respect(clause.text)) is not None), None)
+    named = topics(folded)
+    topic = _topic(named, ruled, folded) or about
+    negative = _negative(folded, ruled)
+    key = _key(topic, ruled, negative=negative is not None)
+    value = ruled.value if ruled and key else negative or shown
+    return Proposal(
+        frame="rule",
+        kind=Kind.FORMAT
+        if topic in _FORMAT_TOPICS and ruled and ruled.name in {"layout", "sections", "file"}
+        else Kind.PREFERENCE,
+        key=key,
+        value=short(value),
+        content=short(shown),
+        start=start,
+        end=end,
+        positive=negative is None,
+        ephemeral=once,
+        scope=scope_of(folded),
+        correction=has("change", folded),
+        features=frozenset({"rule"} | ({"topic"} if topic else set()) | ({"aspect"} if ruled else set())),
+    )
+
+
+def _topic(named: list[Subject], ruled: Respect | None, folded: str) -> str | None:
+    """Return the topic nearest before the aspect, as Chinese puts it; else the nearest after."""
+    if not named:
+        return None
+    if ruled is None:
+        return named[-1].name if is_chinese(folded) else named[0].name
+    at = folded.find(ruled.value)
+    before = [topic for topic in named if topic.end <= at]
+    return before[-1].name if before else named[0].name
+
+
+def _key(topic: str | None, ruled: Respect | None, *, negative: bool) -> str | None:
+    if ruled is not None and (topic or ruled.name != "choice"):
+        default = {
+            "theme": "ui",
+            "timezone": "schedule",
+            "duration": "meeting",
+            "budget": "restaurant",
+            "units": "reply",
+        }
+        return f"{topic or default.get(ruled.name, 'reply')}.{ruled.name}"
+    return f"{topic}.content" if topic and negative else None
+
+
+def _negative(folded: str, ruled: Respect | None) -> str | None:
+    """Return what a prohibition forbids; a limit ("no more than five") forbids nothing by itself."""
+    found = lexicon()["negative"].search(folded)
+    if found is None:
+        return None
+    if ruled is not None:
+        at = folded.find(ruled.value)
+        if at <= found.start() or ruled.name in {"limit", "budget"}:
+            return None
+    rest = re.split(r"[,，。]", folded[found.end() :].strip(" ,，"))[0]
+    return rest.strip() or None

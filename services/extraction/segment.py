@@ -1,0 +1,83 @@
+"""Stage 2b: sentences and their clauses, over the person's own words."""
+
+import re
+from dataclasses import dataclass
+
+from services.extraction.cues import has, starts
+from services.extraction.material import BLANK
+
+_END = re.compile(
+    rf"[。！？!?；;\n]+|…+|{BLANK}+(?![」』”\"'])|(?<!mr)(?<!ms)(?<!dr)(?<!vs)(?<!mrs)(?<!e\.g)(?<!i\.e)\.+(?=\s|$)"
+)
+_CLAUSE = re.compile(
+    r"(?<!\d)[,，]|[,，](?!\d)|[：]|(?<!\d):|:(?!\d)|\s[–—-]\s|——|\s(?=but(?![a-z]))|(?=但是|不过|可是)"
+)
+_PARTICLE = re.compile(r"(?:吗|呢|么)[~～\s]*$")
+_LONGEST = 600
+
+
+@dataclass(frozen=True, slots=True)
+class Clause:
+    """`start:end` of the text."""
+
+    start: int
+    end: int
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Sentence:
+    """A sentence of the person: where it stands, its folded text, its clauses, and whether it asks."""
+
+    start: int
+    end: int
+    text: str
+    clauses: tuple[Clause, ...]
+    asks: bool
+
+    def clause_at(self, position: int) -> int:
+        """Return the index of the clause that holds a position of the text."""
+        return max((i for i, clause in enumerate(self.clauses) if clause.start <= position), default=0)
+
+
+def sentences(own: str) -> list[Sentence]:
+    """Split the person's own words; a run too long to be a statement is left out."""
+    found: list[Sentence] = []
+    position = 0
+    for mark in [*_END.finditer(own), None]:
+        stop = mark.start() if mark else len(own)
+        sentence = _sentence(own, position, stop, mark.group() if mark else "")
+        if sentence:
+            found.append(sentence)
+        position = mark.end() if mark else len(own)
+    return found
+
+
+def _sentence(own: str, start: int, end: int, mark: str) -> Sentence | None:
+    while start < end and own[start] in f" \t{BLANK}」』”\"'":
+        start += 1
+    while end > start and own[end - 1] in " \t":
+        end -= 1
+    if not 1 < end - start <= _LONGEST:
+        return None
+    text = own[start:end]
+    return Sentence(start, end, text, tuple(_clauses(text, start)), asks=_asks(text, mark))
+
+
+def _clauses(text: str, offset: int) -> list[Clause]:
+    found: list[Clause] = []
+    position = 0
+    for mark in [*_CLAUSE.finditer(text), None]:
+        stop = mark.start() if mark else len(text)
+        if text[position:stop].strip():
+            found.append(Clause(offset + position, offset + stop, text[position:stop]))
+        position = mark.end() if mark else len(text)
+    return found
+
+
+def _asks(text: str, mark: str) -> bool:
+    if has("polite", text) and has("standing", text):
+        return False  # a polite request for good is a wish, not a question
+    if any(char in "?？" for char in mark) or _PARTICLE.search(text):
+        return True
+    return starts("interrogative_start", text.strip())

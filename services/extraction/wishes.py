@@ -1,0 +1,46 @@
+"""What the person said not to remember: the wish, and the words it covers."""
+
+import re
+
+from events.model import Evidence, Message, Suppression
+from services.extraction.cues import lexicon
+from services.extraction.normalise import Text
+
+_BEFORE = re.compile(r"[^。！？!?\n]{2,200}$")
+_LEFT = " \t,，:：;；"
+_PRONOUN_ONLY = re.compile(
+    r"^(?:这个|这件事|这些|这段|这|那个|此事|它|下来|了|this|that|it|any of this|but|,|，|:|：|。|\.|\s|你|就|吧)*$"
+)
+
+
+def suppressions(message: Message, text: Text) -> list[Suppression]:
+    """Return what a message asks not to remember.
+
+    "Do not remember this: X" and "…, but X" cover what follows in the paragraph; "X, do not remember that" covers what
+    stands before in the sentence, or the sentence before.
+    """
+    found: list[Suppression] = []
+    for wish in lexicon()["forget_not"].finditer(text.folded):
+        start, end = wish.span()
+        newline = text.folded.find("\n", end)
+        paragraph = len(text.folded) if newline < 0 else newline
+        after = text.folded[end:paragraph]
+        if _PRONOUN_ONLY.match(after):
+            before = _BEFORE.search(text.folded, 0, start)
+            begin = before.start() if before and before.group().strip(_LEFT) else _sentence_before(text.folded, start)
+            spans = [(begin, start)]
+        else:
+            spans = [(end, paragraph)]
+        covers = tuple(_pointer(message, text, a, b) for a, b in spans if a < b)
+        found.append(Suppression(evidence=_pointer(message, text, start, end), covers=covers))
+    return found
+
+
+def _sentence_before(folded: str, start: int) -> int:
+    stop = len(folded[:start].rstrip("。！？!?\n \t.,，"))
+    return max((folded.rfind(mark, 0, stop) + 1 for mark in "。！？!?\n"), default=0)
+
+
+def _pointer(message: Message, text: Text, start: int, end: int) -> Evidence:
+    first, last = text.span(start, end)
+    return Evidence(message_id=message.message_id, start=first, end=last)

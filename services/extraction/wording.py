@@ -1,0 +1,59 @@
+"""How a memory says what was claimed: short, in the person's language, without the words that only frame it."""
+
+import re
+
+from services.extraction.cues import lexicon, starts
+from services.extraction.segment import Clause
+
+_CJK = re.compile(r"[\u3400-\u9fff]")
+_EDGES = ' \t\n,，.。;；:：!！?？~～、"“”'
+_PAIRS = (("「", "」"), ("『", "』"), ("“", "”"), ('"', '"'), ("《", "》"), ("'", "'"))
+_CONTENT_LENGTH = 240
+
+
+def is_chinese(text: str) -> bool:
+    """Say whether a text is to be answered in Chinese words."""
+    return bool(_CJK.search(text))
+
+
+def tidy_span(folded: str, start: int, end: int) -> tuple[int, int]:
+    """Shrink a span of the folded text by fillers at its beginning and particles at its end."""
+    moved = True
+    while moved and start < end:
+        moved = False
+        while start < end and folded[start] in _EDGES:
+            start += 1
+        opening = lexicon()["preamble"].match(folded, start, end)
+        if opening and start < opening.end() < end:
+            start, moved = opening.end(), True
+    closing = _trailing(folded[start:end])
+    return start, max(start, end - closing)
+
+
+def tidy_value(folded: str, start: int, end: int) -> tuple[int, int]:
+    """Shrink the span of a value: blanks, particles, and one pair of quotes around it."""
+    while start < end and folded[start] in " \t,，:：":
+        start += 1
+    end -= _trailing(folded[start:end])
+    for opening, closing in _PAIRS:
+        if folded.startswith(opening, start):
+            close = folded.find(closing, start + 1, end + 1)
+            if close > start + 1 and folded.count(opening, start, close + 1) <= 1 + (opening == closing):
+                return start + 1, close
+    return start, max(start, end)
+
+
+def without_reasons(clauses: list[Clause]) -> list[Clause]:
+    """Drop clauses after the first that only give a reason."""
+    return [clause for i, clause in enumerate(clauses) if i == 0 or not starts("rationale", clause.text.strip())]
+
+
+def short(content: str) -> str:
+    """Cut a content at a length at which it is still one sentence."""
+    clean = " ".join(content.split())
+    return clean if len(clean) <= _CONTENT_LENGTH else clean[:_CONTENT_LENGTH].rsplit(" ", 1)[0] + "…"
+
+
+def _trailing(text: str) -> int:
+    match = lexicon()["trailing"].search(text[-40:])
+    return len(match.group()) if match and len(match.group()) < len(text) else 0
