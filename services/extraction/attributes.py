@@ -3,8 +3,9 @@
 import re
 
 from events.model import Kind
-from services.extraction.cues import has, starts
+from services.extraction.cues import has
 from services.extraction.normalise import Text
+from services.extraction.person import of_another
 from services.extraction.proposal import Proposal
 from services.extraction.segment import Clause, Sentence
 from services.extraction.vocabulary import respect, topics
@@ -38,7 +39,7 @@ _FLEETING = re.compile(
     r"apologies|concern|plan|only|first|next|last|best|step)s?$"
 )
 _PROCESS = re.compile(
-    r"^(?:[a-z]+ing(?! (?:green|blue))(?![a-z])|"
+    r"^(?:[a-z]+ing(?![a-z])|"
     r"not (?:working|loading)|so |too |very |broken|down|fine|ok|great|good|bad|here|done)"
 )
 _CONTAINERS = frozenset({"project", "repository", "company", "team"})
@@ -51,7 +52,7 @@ def match_attributes(sentence: Sentence, text: Text, earlier: str | None) -> lis
     for clause in sentence.clauses:
         start, end = tidy_span(clause.text, 0, len(clause.text))
         inner = Clause(clause.start + start, clause.start + end, clause.text[start:end])
-        if inner.text and not starts("third", inner.text):
+        if inner.text and not of_another(inner.text):
             proposal = _chinese(inner, text) or _english(inner, text) or _its(inner, text, earlier)
             if proposal:
                 found.append(proposal)
@@ -134,7 +135,7 @@ def _proposal(clause: Clause, text: Text, subject: str, span: tuple[int, int], v
         kind=Kind.FACT,
         key=f"{subject_name(subject)}.{aspect}",
         value=text.shown[clause.start + start : clause.start + end],
-        content=re.sub(r"^(?:我们|我|my |our )", "", text.shown[clause.start : clause.end], flags=re.IGNORECASE),
+        content=re.sub(r"^(?:我们的?|我的?|my |our )", "", text.shown[clause.start : clause.end], flags=re.IGNORECASE),
         start=clause.start,
         end=clause.end,
         correction=has("change", clause.text),

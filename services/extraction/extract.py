@@ -1,11 +1,12 @@
 """The deterministic extractor: a finished turn in, candidates and suppressions out (R12). Pure, offline, zh and en."""
 
+import re
 from dataclasses import replace
 
 from events.model import Assertion, Candidate, Evidence, Frozen, Message, Origin, Suppression, Turn, TurnStatus
 from services.extraction.attributes import match_attributes, subject_name
 from services.extraction.confidence import confidence_of, importance_of
-from services.extraction.cues import Tempo, has, starts, tempo
+from services.extraction.cues import Tempo, has, lexicon, starts, tempo
 from services.extraction.dates import Period, resolve
 from services.extraction.frames import match_frames
 from services.extraction.material import own_words
@@ -16,11 +17,13 @@ from services.extraction.repair import repaired
 from services.extraction.rules import match_rules
 from services.extraction.segment import Sentence, sentences
 from services.extraction.statements import match_statements
-from services.extraction.vocabulary import holds_several, sensitivity_of, topics, vocabulary
+from services.extraction.vocabulary import holds_several, scope_of, sensitivity_of, topics, vocabulary
 from services.extraction.wishes import suppressions
 
 EXTRACTOR = "rules/1"
 _SHORT = 32
+_FILLER = re.compile(r"(?:please|just|so|and|do|that|this|it|too|[\s,，都就请吧哦了这那样个])+")
+_BY_CONTEXT = frozenset({"called", "prefer"})  # what one wants to be called depends on who listens
 
 
 class Extraction(Frozen):
@@ -50,11 +53,13 @@ def _of_message(turn: Turn, message: Message, text: Text) -> list[Candidate]:
     for index, sentence in enumerate(read):
         following = read[index + 1] if index + 1 < len(read) else None
         when = resolve(sentence.text, turn.occurred_at)
-        proposals = _of_sentence(sentence, text, earlier, when)
         doubted = following is not None and following.asks and starts("doubt", following.text)
-        kept_for_good = following is not None and _only_standing(following)
+        for_good = following is not None and _only_standing(following)
+        proposals = (
+            [] if _only_standing(sentence) and index else _of_sentence(sentence, text, earlier, when, for_good=for_good)
+        )
         for proposal in proposals:
-            coloured = _coloured(proposal, sentence, doubted=doubted, for_good=kept_for_good)
+            coloured = _coloured(proposal, sentence, doubted=doubted, for_good=for_good)
             found.append(_candidate(coloured, message, text, when))
         named = topics(sentence.text)
         earlier = proposals[0].key.rpartition(".")[0] if proposals and proposals[0].key else None
@@ -63,15 +68,21 @@ def _of_message(turn: Turn, message: Message, text: Text) -> list[Candidate]:
     return found
 
 
-def _of_sentence(sentence: Sentence, text: Text, earlier: str | None, when: Period | None) -> list[Proposal]:
+def _of_sentence(
+    sentence: Sentence, text: Text, earlier: str | None, when: Period | None, *, for_good: bool
+) -> list[Proposal]:
     if sentence.asks or has("sarcasm", sentence.text) or has("meta", sentence.text):
         return []
     chosen: list[Proposal] = []
+    attributes = match_attributes(sentence, text, earlier)
+    rules = match_rules(sentence, text, earlier, for_good=for_good)
+    wished = [p for p in attributes if has("standing", sentence.clauses[sentence.clause_at(p.start)].text)]
     for proposals in (
         match_plans(sentence, text, when),
         match_frames(sentence, text),
-        match_attributes(sentence, text, earlier),
-        match_rules(sentence, text, earlier),
+        [p for p in attributes if p not in wished],
+        rules,
+        wished,
     ):
         chosen += [p for p in proposals if not any(_overlap(p, other) for other in chosen)]
     if not chosen:
@@ -84,7 +95,12 @@ def _overlap(one: Proposal, other: Proposal) -> bool:
 
 
 def _only_standing(sentence: Sentence) -> bool:
-    return len(sentence.text) < _SHORT and has("standing", sentence.text) and not topics(sentence.text)
+    rest, cues = lexicon()["standing"].subn("", sentence.text)
+    return cues > 0 and not _FILLER.sub("", rest)
+
+
+def _only_doubts(clause: str) -> bool:
+    return len(clause) < _SHORT and has("uncertain", clause) and not topics(clause) and not has("plan", clause)
 
 
 def _coloured(proposal: Proposal, sentence: Sentence, *, doubted: bool, for_good: bool) -> Proposal:
@@ -92,7 +108,7 @@ def _coloured(proposal: Proposal, sentence: Sentence, *, doubted: bool, for_good
     at = sentence.clause_at(proposal.start)
     meant = tempo(clauses, at)
     features = set(proposal.features)
-    if has("uncertain", sentence.text):
+    if has("uncertain", clauses[at]) or (at + 1 < len(clauses) and _only_doubts(clauses[at + 1])):
         features.add("uncertain")
     if doubted:
         features.add("doubted")
@@ -112,6 +128,7 @@ def _coloured(proposal: Proposal, sentence: Sentence, *, doubted: bool, for_good
         assertion=assertion,
         ephemeral=passing and not for_good,
         correction=proposal.correction or has("change", sentence.text),
+        scope=scope_of(sentence.text) if proposal.frame in _BY_CONTEXT else proposal.scope,
         sensitivity=proposal.sensitivity or _sensitivity(proposal, sentence),
     )
 

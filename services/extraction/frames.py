@@ -43,7 +43,15 @@ class Frame(Frozen):
 def frames() -> tuple[tuple[Frame, tuple[re.Pattern[str], ...]], ...]:
     """Return the frames of the data file with their compiled patterns."""
     read = [Frame.model_validate(entry) for entry in load("frames.yaml")]
-    return tuple((frame, tuple(re.compile(expand(p)) for p in (*frame.zh, *frame.en))) for frame in read)
+    return tuple((frame, tuple(re.compile(_mixed(expand(p))) for p in (*frame.zh, *frame.en))) for frame in read)
+
+
+def _mixed(pattern: str) -> str:
+    """Let a Chinese subject stand before an English verb: 我 prefer …, 我 live in …."""
+    pattern = pattern.replace("(?<![a-z])i(?:", "(?:(?<![a-z])i|我)(?:")
+    for subject in ("(?<![a-z])i ", "(?<![a-z])(?:i'm|i am|im)(?![a-z]) "):
+        pattern = pattern.replace(subject, f"(?:{subject}|我 ?)")
+    return pattern
 
 
 def match_frames(sentence: Sentence, text: Text) -> list[Proposal]:

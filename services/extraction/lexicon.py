@@ -7,7 +7,7 @@ from typing import Any
 
 import yaml
 
-_MACRO = re.compile(r"(?<!\?P)(?<!\?)<([a-z]+)>")
+_MACRO = re.compile(r"(?<!\?P)<([a-z]+)>")
 _LATIN_EDGE = re.compile(r"[a-z0-9]")
 
 

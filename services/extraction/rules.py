@@ -5,6 +5,7 @@ import re
 from events.model import Kind
 from services.extraction.cues import Tempo, has, lexicon, starts, tempo
 from services.extraction.normalise import Text
+from services.extraction.person import of_another
 from services.extraction.proposal import Proposal
 from services.extraction.segment import Clause, Sentence
 from services.extraction.vocabulary import Respect, Subject, respect, scope_of, topics
@@ -23,13 +24,16 @@ _FORMAT_TOPICS = frozenset(
 )
 
 
-def match_rules(sentence: Sentence, text: Text, earlier: str | None) -> list[Proposal]:
-    """Return the wishes of a sentence; `earlier` is the topic of the sentence before."""
+def match_rules(sentence: Sentence, text: Text, earlier: str | None, *, for_good: bool = False) -> list[Proposal]:
+    """Return the wishes of a sentence; `earlier` is the topic of the sentence before.
+
+    `for_good` says that the next sentence makes it a standing one ("please stick to that").
+    """
     texts = [clause.text for clause in sentence.clauses]
     tempos = [tempo(texts, index) for index in range(len(texts))]
-    if not _is_wish(sentence, tempos):
+    if not _is_wish(sentence, tempos) and not (for_good and (topics(sentence.text) or respect(sentence.text))):
         return []
-    once = Tempo.STANDING not in tempos and Tempo.ONCE in tempos
+    once = not for_good and Tempo.STANDING not in tempos and Tempo.ONCE in tempos
     kept = _kept(sentence, tempos, once=once)
     parts = _parallel(kept)
     groups = [[clause] for clause in parts] if parts else [kept]
@@ -43,7 +47,7 @@ def _is_wish(sentence: Sentence, tempos: list[Tempo]) -> bool:
     whole = sentence.text
     start, _ = tidy_span(whole, 0, len(whole))
     body = whole[start:]
-    if starts("third", body) or has("reported", body[:24]):
+    if of_another(body) or has("reported", body[:24]):
         return False
     directive = any(_directive(clause.text) for clause in sentence.clauses)
     if Tempo.STANDING in tempos or Tempo.ONCE in tempos:
@@ -65,7 +69,10 @@ def _directive(clause: str) -> bool:
     if is_chinese(clause):
         return has("request", clause)
     return starts("imperative", body) or bool(
-        re.search(r"(?<![a-z])(?:i(?:'d)? (?:never |always )?(?:like|want|need|prefer)|should|must)(?![a-z])", body)
+        re.search(
+            r"(?<![a-z])(?:i(?:'d)? (?:never |always |just |really |don't |do not ){0,2}(?:like|want|need|prefer)|should|must)(?![a-z])",
+            body,
+        )
     )
 
 

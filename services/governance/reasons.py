@@ -40,6 +40,7 @@ class Reason(StrEnum):
     SECRET = "secret", "secret", "The claim still holds a secret."
     SECRET_REPLACED = "secret_replaced", "secret", "The claim is about something ingest replaced."
     ASKED_NOT_TO_REMEMBER = "asked_not_to_remember", "suppression", "The person said not to remember it."
+    STEERING = "steering", "instruction", "Would steer a future agent against its rules, or was hidden in the text."
     ONE_OFF = "one_off", "ephemeral", "Meant for this once only."
     HYPOTHETICAL = "hypothetical", "assertion", "A question, joke, role-play, quote or what-if, not a statement."
     INFERRED = "inferred", "assertion", "Inferred, not stated; an inference is never stored as a fact."

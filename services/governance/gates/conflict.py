@@ -27,6 +27,6 @@ def _contradicts(candidate: Candidate, living: Living) -> bool:
     if not same_thing(candidate, claim):
         return False
     if candidate.key is None or candidate.multi_valued:
-        return opposite and same_value(candidate, claim)
+        return opposite and (same_value(candidate, claim) or (not candidate.positive and covers(claim, candidate)))
     # One value at a time: another value replaces it, its denial ends it, the denial of something else leaves it alone.
     return same_value(candidate, claim) if opposite and not candidate.positive else True
