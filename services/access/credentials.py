@@ -5,7 +5,7 @@ from typing import Literal
 
 from events.errors import CenotaphError
 from events.model import Frozen, Scope, TenantId
-from services.wire.tokens import TokenRole
+from services.access.rights import TokenRole
 
 
 class CredentialError(CenotaphError):

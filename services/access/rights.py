@@ -1,9 +1,15 @@
-"""Which part may do what, as one table."""
+"""The parts somebody can act in, and which part may do what, as one table."""
 
 from enum import StrEnum
 from types import MappingProxyType
 
-from services.wire.tokens import TokenRole
+
+class TokenRole(StrEnum):
+    """In which part somebody acts for a person's memory."""
+
+    AGENT = "agent"
+    PERSON = "person"
+    AUDITOR = "auditor"
 
 
 class Right(StrEnum):

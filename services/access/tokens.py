@@ -13,7 +13,7 @@ from pydantic import AwareDatetime, ConfigDict, ValidationError
 
 from events.model import Frozen, Scope, SubjectId, TenantId
 from services.access.credentials import CredentialError, TokenCredential
-from services.wire.tokens import TokenRole
+from services.access.rights import TokenRole
 
 AUDIENCE: Final = "cenotaph"
 _ALGORITHM: Final = "EdDSA"

@@ -8,10 +8,10 @@ from fastapi import FastAPI
 from pydantic import BaseModel
 from pydantic.json_schema import models_json_schema
 
+from services.api.minting import TokenRequest
 from services.api.problem import MEDIA_TYPE, Problem
 from services.wire.recall import ContextRequest, SearchRequest
 from services.wire.receipts import ForgetRequest
-from services.wire.tokens import TokenRequest
 from services.wire.turns import TurnIn
 
 Examples = Mapping[str, Mapping[str, Any]]

@@ -9,8 +9,8 @@ from events.model import Scope
 from services.api.auth import Tenant
 from services.api.body import body
 from services.api.door import TheDoor
+from services.api.minting import TokenAnswer, TokenRequest
 from services.api.openapi import ANY_PROBLEMS, BODY_PROBLEMS, Examples, json_body, problems
-from services.wire.tokens import TokenAnswer, TokenRequest
 
 router = APIRouter(tags=["tokens"], responses=problems(*ANY_PROBLEMS, *BODY_PROBLEMS))
 

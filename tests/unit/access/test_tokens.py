@@ -13,9 +13,8 @@ from hypothesis import strategies as st
 
 from events.model import Scope, SubjectId, TenantId
 from services.access.credentials import CredentialError
-from services.access.rights import RIGHTS, Right, may
+from services.access.rights import RIGHTS, Right, TokenRole, may
 from services.access.tokens import TokenSigner, TokenVerifier
-from services.wire.tokens import TokenRole
 
 KEY = Ed25519PrivateKey.generate()
 SIGNER = TokenSigner(KEY)

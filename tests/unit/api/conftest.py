@@ -12,11 +12,11 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from events.model import Scope, SubjectId, TenantId
 from services.access.keys import mint_key
+from services.access.rights import TokenRole
 from services.access.tokens import TokenSigner
 from services.api.app import create_app
 from services.api.openapi import Api
 from services.wire.limits import Limits
-from services.wire.tokens import TokenRole
 from tests.unit.api.backend import RecordingBackend
 
 LIMITS = Limits(max_messages=5, max_message_chars=100, max_body_bytes=20_000)

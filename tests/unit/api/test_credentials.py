@@ -7,8 +7,8 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from events.model import Scope
 from services.access.keys import mint_key
+from services.access.rights import TokenRole
 from services.access.tokens import TokenSigner
-from services.wire.tokens import TokenRole
 from tests.unit.api.backend import MEMORY, RECEIPT, RecordingBackend
 from tests.unit.api.requests import turn
 

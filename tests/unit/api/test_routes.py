@@ -5,8 +5,8 @@ import httpx
 import pytest
 
 from events.model import Origin, Role, Scope
+from services.access.rights import TokenRole
 from services.wire.memories import MemoryStatus
-from services.wire.tokens import TokenRole
 from services.wire.turns import TurnIn
 from tests.unit.api.backend import MEMORY, RECEIPT, RecordingBackend
 from tests.unit.api.requests import message, turn

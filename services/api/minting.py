@@ -1,22 +1,14 @@
-"""Minting short tokens with a tenant key."""
+"""Minting short tokens with a tenant key: only HTTP does this, so its schemas live here."""
 
 from datetime import datetime
-from enum import StrEnum
 from typing import Annotated
 
 from pydantic import Field
 
 from events.model import Frozen
+from services.access.rights import TokenRole
 from services.wire.request import Request
 from services.wire.text import OutsideId
-
-
-class TokenRole(StrEnum):
-    """In which part somebody acts for a person's memory."""
-
-    AGENT = "agent"
-    PERSON = "person"
-    AUDITOR = "auditor"
 
 
 class TokenRequest(Request):

@@ -1,0 +1,225 @@
+from datetime import UTC, datetime, timedelta
+from typing import get_args
+
+import httpx
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cenotaph import answers
+from cenotaph.calls import MemoryStatus, Message, Origin, RecallRole, Role, Status, Turn
+from cenotaph.client import AsyncCenotaph, Cenotaph, TokenRole
+from cenotaph.errors import CenotaphError
+from cenotaph.transport import Retry
+from events import model
+from events.errors import TurnConflictError, UnavailableError
+from services.access.rights import TokenRole as AccessRole
+from services.api.minting import TokenAnswer
+from services.wire import memories, recall, receipts, turns
+from tests.unit.api.backend import MEMORY, RECEIPT
+from tests.unit.client.door import ADDRESS, Door
+
+
+def turn(content: str = "我不吃牛肉, and I like tea.") -> Turn:
+    """Make a finished turn."""
+    said = Message(message_id="1", role="user", content=content)
+    return Turn(turn_id="轮次/1", session_id="s-1", occurred_at=datetime.now(UTC), messages=(said,))
+
+
+async def test_every_call_asyncio(memory: AsyncCenotaph) -> None:
+    """Every call reaches the door and its answer is understood."""
+    assert (await memory.finalize(turn())).state == "stored"
+    assert (await memory.outcome("轮次/1")).verdicts[0].memory_id == MEMORY
+    assert (await memory.context("晚饭", role="chat", at_least=7)).text == "- 不吃牛肉"
+    assert (await memory.search("beef", limit=3)).memories[0].score == 0.5
+    assert (await memory.memories("active", limit=2, cursor="abc")).next_cursor == "abc"
+    assert (await memory.memory(MEMORY)).versions[0].positive is False
+    receipt = await memory.forget(MEMORY)
+    assert receipt == await memory.receipt(RECEIPT)
+    assert (await memory.receipts()).receipts == (receipt,)
+
+
+def test_every_call_blocking(door: Door) -> None:
+    """The blocking client makes the same calls."""
+    with Cenotaph(ADDRESS, transport=door.blocking) as client:
+        memory = client.for_subject(door.backend.key, "user-17", role="person")
+        assert memory.finalize(turn()).state == "stored"
+        assert memory.outcome("轮次/1").state == "considered"
+        assert memory.context("dinner", role="planner", token_budget=100).token_budget == 100
+        assert memory.search("beef").memories[0].memory_id == MEMORY
+        assert memory.memories().memories[0].content == "不吃牛肉 / does not eat beef"
+        assert memory.memory(MEMORY).status == "active"
+        assert memory.forget(MEMORY) == memory.receipt(RECEIPT) == memory.receipts().receipts[0]
+
+
+async def test_given_token(door: Door, memory: AsyncCenotaph) -> None:
+    """A token that somebody else minted can be used as it is."""
+    await memory.memories()
+    token = (door.faulty.seen[-1][1] or "").removeprefix("Bearer ")
+    async with AsyncCenotaph(ADDRESS, token=token, transport=door.faulty) as other:
+        assert (await other.memories()).memories
+
+
+async def test_one_token_for_many_calls(door: Door, memory: AsyncCenotaph) -> None:
+    """A token is minted on first use and kept."""
+    await memory.memories()
+    await memory.memories()
+    assert door.faulty.paths() == ["/v1/tokens", "/v1/memories", "/v1/memories"]
+
+
+async def test_renews_before_the_end(door: Door, memory: AsyncCenotaph) -> None:
+    """A token about to end is replaced before it is used."""
+    short = answers.Token(token="old", expires_at=datetime.now(UTC) + timedelta(seconds=10))
+    door.faulty.faults.append(httpx.Response(200, text=short.model_dump_json()))
+    door.faulty.faults.append(httpx.Response(200, json={"memories": [], "next_cursor": None}))
+    await memory.memories()
+    await memory.memories()
+    assert door.faulty.paths() == ["/v1/tokens", "/v1/memories", "/v1/tokens", "/v1/memories"]
+
+
+async def test_renews_after_a_new_signing_key(door: Door, memory: AsyncCenotaph) -> None:
+    """A token that is no longer accepted is replaced once, and the call succeeds with its body."""
+    await memory.memories()
+    door.change_signing_key()
+    assert (await memory.finalize(turn())).state == "stored"
+
+
+async def test_refused_key(door: Door) -> None:
+    """A key that is not accepted is an error at once, not a loop."""
+    async with AsyncCenotaph(ADDRESS, transport=door.faulty) as client:
+        with pytest.raises(CenotaphError, match="API key is not valid") as caught:
+            await client.for_subject("cnk_wrong", "x").memories()
+    assert (caught.value.status, caught.value.kind) == (401, "unauthorized")
+    assert door.faulty.paths() == ["/v1/tokens"]
+
+
+async def test_two_people_share_connections(door: Door) -> None:
+    """One client serves many people, each with a token of their own."""
+    async with AsyncCenotaph(ADDRESS, transport=door.faulty) as client:
+        await client.for_subject(door.backend.key, "a").memories()
+        await client.for_subject(door.backend.key, "b").memories()
+    scopes = {args[0].subject_id for name, args in door.backend.calls if name == "memories"}
+    assert len(scopes) == 2
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [
+        httpx.ConnectError("refused"),
+        httpx.ConnectTimeout("slow"),
+        httpx.RemoteProtocolError("cut"),
+        httpx.Response(503, headers={"Retry-After": "1"}),
+        httpx.Response(503, text="<html>a proxy</html>"),
+    ],
+)
+async def test_tries_again(door: Door, memory: AsyncCenotaph, fault: Exception | httpx.Response) -> None:
+    """A closed door or a 503 is tried again; the turn arrives with the same body."""
+    door.faulty.faults += [fault, fault]
+    assert (await memory.finalize(turn())).state == "stored"
+    assert len([name for name, _ in door.backend.calls if name == "finalize"]) == 1
+
+
+async def test_gives_up(door: Door) -> None:
+    """After four attempts the error comes out with what the door said."""
+    door.backend.fails = UnavailableError("log")
+    async with AsyncCenotaph(ADDRESS, transport=door.faulty, retry=Retry(base_s=0, most_s=0)) as client:
+        with pytest.raises(CenotaphError) as caught:
+            await client.for_subject(door.backend.key, "x").memories()
+    error = caught.value
+    assert (error.status, error.kind, error.retry_after) == (503, "unavailable", 1.0)
+    assert error.request_id
+    assert len(door.faulty.seen) == 4
+
+
+@pytest.mark.parametrize(
+    ("fault", "kind"), [(httpx.ReadTimeout("slow"), "timeout"), (httpx.Response(502, text="bad gateway"), "http-502")]
+)
+async def test_not_again(door: Door, memory: AsyncCenotaph, fault: Exception | httpx.Response, kind: str) -> None:
+    """A door that is slow, or broken in another way, is not pressed."""
+    door.faulty.faults.append(fault)
+    with pytest.raises(CenotaphError) as caught:
+        await memory.memories()
+    assert caught.value.kind == kind
+    assert len(door.faulty.seen) == 1
+
+
+async def test_problem(door: Door, memory: AsyncCenotaph) -> None:
+    """A refusal names the fields, also where the text was no text."""
+    with pytest.raises(CenotaphError, match=r"messages\[0\]\.content: contains a lone surrogate") as caught:
+        await memory.finalize(turn("秘密\ud800"))
+    assert caught.value.status == 422
+    assert [error.field for error in caught.value.errors] == ["messages[0].content"]
+    assert "秘密" not in str(caught.value)
+    assert "finalize" not in [name for name, _ in door.backend.calls]
+
+
+async def test_conflict(door: Door, memory: AsyncCenotaph) -> None:
+    """A turn id with another body is told apart by its kind."""
+    await memory.memories()
+    door.backend.fails = TurnConflictError("t")
+    with pytest.raises(CenotaphError) as caught:
+        await memory.finalize(turn())
+    assert caught.value.kind == "turn-conflict"
+
+
+async def test_answer_of_another_version(door: Door, memory: AsyncCenotaph) -> None:
+    """An answer that does not fit is an error without its content; one with more fields is taken."""
+    await memory.memories()
+    door.faulty.faults += [httpx.Response(200, text='{"memories": "牛肉"}')]
+    with pytest.raises(CenotaphError) as caught:
+        await memory.memories()
+    assert caught.value.kind == "answer"
+    assert "牛肉" not in str(caught.value)
+    door.faulty.faults += [httpx.Response(200, json={"memories": [], "next_cursor": None, "newer": 1})]
+    assert (await memory.memories()).memories == ()
+
+
+@given(st.integers(0, 2), st.floats(0, 100, allow_nan=False))
+def test_pause(attempt: int, asked: float) -> None:
+    """A pause is never shorter than the door asked and never longer than the most."""
+    pause = Retry().pause(attempt, CenotaphError("unavailable", "", status=503, retry_after=asked))
+    assert pause is not None
+    assert min(asked, 5.0) <= pause <= 5.0
+
+
+PAIRS: list[tuple[type[answers.Answer], type[model.Frozen]]] = [
+    (answers.Token, TokenAnswer),
+    (answers.Stored, turns.TurnAnswer),
+    (answers.Verdict, turns.Verdict),
+    (answers.Outcome, turns.TurnOutcome),
+    (answers.Cited, recall.Cited),
+    (answers.LeftOut, recall.LeftOut),
+    (answers.Section, recall.Section),
+    (answers.Context, recall.ContextAnswer),
+    (answers.Search, recall.SearchAnswer),
+    (answers.Found, recall.Found),
+    (answers.Source, memories.Source),
+    (answers.Memory, memories.MemoryView),
+    (answers.MemoryDetail, memories.MemoryDetail),
+    (answers.MemoryPage, memories.MemoryPage),
+    (answers.Layer, receipts.LayerView),
+    (answers.Receipt, receipts.ReceiptView),
+    (answers.ReceiptPage, receipts.ReceiptPage),
+]
+
+
+@pytest.mark.parametrize(("ours", "theirs"), PAIRS)
+def test_same_fields(ours: type[answers.Answer], theirs: type[model.Frozen]) -> None:
+    """The client knows every field of every answer of this door, and no other."""
+    assert ours.model_fields.keys() == theirs.model_fields.keys()
+
+
+@pytest.mark.parametrize(
+    ("ours", "theirs"),
+    [
+        (Role, model.Role),
+        (Origin, model.Origin),
+        (Status, model.TurnStatus),
+        (RecallRole, recall.RecallRole),
+        (MemoryStatus, memories.MemoryStatus),
+        (TokenRole, AccessRole),
+    ],
+)
+def test_same_words(ours: object, theirs: type[model.Role]) -> None:
+    """The client knows the same words as the door."""
+    assert set(get_args(ours)) == {word.value for word in theirs}
