@@ -1,0 +1,120 @@
+"""A raw look into the vector index, for proofs that something is gone.
+
+It shares no code with `projections/vectors.py`, neither connection nor partitions nor filters: a fault there must not
+blind the proof. Nothing here decides who may read; only the prober calls it.
+
+Milvus Lite misses unflushed rows while it flushes. So flush after the delete and before the probe: what is still there
+then lies in a file, and is not missed.
+"""
+
+import asyncio
+import logging
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Final
+from uuid import UUID
+
+import numpy as np
+from numpy.typing import NDArray
+from pymilvus import MilvusClient, MilvusException
+
+from events.errors import UnavailableError
+
+logging.getLogger("pymilvus").setLevel(logging.CRITICAL)  # it logs a traceback for every error it also raises
+
+_FIELDS: Final = ["id", "tenant_id", "subject_id", "version", "position"]
+_NOT_LOADED: Final = 101
+_TIMEOUT_S: Final = 30.0
+
+
+@dataclass(frozen=True, slots=True)
+class RawRow:
+    """What lies in the index under an id, whoever it belongs to. `score` is the cosine where a vector was asked."""
+
+    memory_id: UUID
+    tenant_id: UUID
+    subject_id: UUID
+    version: int
+    position: int
+    score: float | None = None
+
+
+class VectorProbe:
+    """Raw reads of one collection over a connection of its own."""
+
+    def __init__(self, uri: str, collection: str, token: str = "") -> None:
+        self._uri, self._collection, self._token = uri, collection, token
+        self._client: MilvusClient | None = None
+        self._one_at_a_time = asyncio.Lock()
+
+    async def by_id(self, memory_id: UUID) -> list[RawRow]:
+        """Return every row under this id, in any partition, of any tenant."""
+        rows = await self._ask(
+            lambda client: client.get(self._collection, ids=[memory_id.hex], output_fields=_FIELDS, timeout=_TIMEOUT_S)
+        )
+        return [_row(row) for row in rows]
+
+    async def by_vector(
+        self, vector: NDArray[np.float32], limit: int = 10, partitions: list[str] | None = None
+    ) -> list[RawRow]:
+        """Return the nearest rows of any tenant, best first; all partitions are slow at a million rows."""
+        hits = await self._ask(
+            lambda client: client.search(
+                self._collection,
+                data=[vector],
+                limit=limit,
+                partition_names=partitions,
+                output_fields=_FIELDS,
+                search_params={"metric_type": "IP"},
+                consistency_level="Strong",
+                timeout=_TIMEOUT_S,
+            )
+        )
+        return [_row(hit["entity"] | {"id": hit["id"]}, float(hit["distance"])) for hit in hits[0]]
+
+    async def count(self, tenant_id: UUID, subject_id: UUID) -> int:
+        """Count one person's rows in all partitions; slow at a million rows."""
+        if not all(re.fullmatch("[0-9a-f]{32}", each.hex) for each in (tenant_id, subject_id)):
+            raise ValueError("ids are UUIDs")
+        which = f"tenant_id in ['{tenant_id.hex}'] and subject_id in ['{subject_id.hex}']"
+        rows = await self._ask(
+            lambda client: client.query(
+                self._collection,
+                filter=which,
+                output_fields=["count(*)"],
+                consistency_level="Strong",
+                timeout=_TIMEOUT_S,
+            )
+        )
+        return int(rows[0]["count(*)"])
+
+    async def close(self) -> None:
+        """Hang up."""
+        if self._client is not None:
+            await asyncio.to_thread(self._client.close)
+
+    async def _ask(self, ask: Callable[[MilvusClient], Any]) -> list[Any]:
+        async with self._one_at_a_time:
+            try:
+                return list(await asyncio.to_thread(self._blocking, ask))
+            except MilvusException as error:
+                # What could not be asked is not absent: the caller reports `cannot_prove`.
+                raise UnavailableError(f"the vector probe got no answer (code {error.code})") from None
+
+    def _blocking(self, ask: Callable[[MilvusClient], Any]) -> Any:  # noqa: ANN401 - pymilvus ships no types
+        if self._client is None:
+            self._client = MilvusClient(self._uri, token=self._token, dedicated=True, timeout=_TIMEOUT_S)
+        try:
+            return ask(self._client)
+        except MilvusException as error:
+            if error.code != _NOT_LOADED:
+                raise
+            self._client.load_collection(self._collection, timeout=_TIMEOUT_S)
+            return ask(self._client)
+
+
+def _row(row: dict[str, Any], score: float | None = None) -> RawRow:
+    return RawRow(
+        UUID(row["id"]), UUID(row["tenant_id"]), UUID(row["subject_id"]), row["version"], row["position"], score
+    )
