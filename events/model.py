@@ -257,8 +257,6 @@ class Accepted(Event):
     confidence: int
     importance: int
     cites: tuple[MessageId, ...]
-    valid_from: datetime | None = None
-    valid_until: datetime | None = None
 
 
 class Superseded(Event):

@@ -18,6 +18,9 @@ from events.provider import Provider
 
 _TENANT_ITSELF = UUID(int=0)
 
+Name = tuple[str, str]
+"""An outside id with its kind: `("turn", "t-17")`."""
+
 
 def keyed_digest(secret: bytes, purpose: str, text: str) -> bytes:
     """HMAC-SHA256 (RFC 2104) of a text for one purpose."""
@@ -73,19 +76,19 @@ class Keyring:
             KeyId(row["key_id"]): decrypt(self._person_key, row["wrapped"], row["key_id"].bytes) for row in rows
         }
 
-    async def intern(self, kind: str, outside: Sequence[str]) -> dict[str, UUID]:
-        """Map outside ids to internal ones, making those that are new."""
-        return await _intern(self._database, self.scope.tenant_id, self.scope.subject_id, self._lookup, kind, outside)
+    async def intern(self, names: Sequence[Name]) -> dict[Name, UUID]:
+        """Map outside ids, each of a kind, to internal ones, making those that are new."""
+        return await _intern(self._database, self.scope.tenant_id, self.scope.subject_id, self._lookup, names)
 
-    async def find(self, kind: str, outside: str) -> UUID | None:
+    async def find(self, name: Name) -> UUID | None:
         """Map an outside id to the internal one, None if it was never seen."""
         async with self._database.connection() as connection:
             internal: UUID | None = await connection.fetchval(
                 "select internal from vault.alias where tenant_id = $1 and subject_id = $2 and kind = $3 and digest = $4",
                 self.scope.tenant_id,
                 self.scope.subject_id,
-                kind,
-                keyed_digest(self._lookup, kind, outside),
+                name[0],
+                keyed_digest(self._lookup, *name),
             )
         return internal
 
@@ -100,29 +103,6 @@ class Keyring:
                 list(internal),
             )
         return {row["internal"]: decrypt(self._lookup, row["sealed"], row["internal"].bytes).decode() for row in rows}
-
-    async def fingerprint(self, internal: UUID) -> bytes | None:
-        """Return the keyed digest of a turn's body; None once it was forgotten, b"" before it was first set."""
-        async with self._database.connection() as connection:
-            row = await connection.fetchrow(
-                "select fingerprint from vault.alias where tenant_id = $1 and subject_id = $2 and internal = $3",
-                self.scope.tenant_id,
-                self.scope.subject_id,
-                internal,
-            )
-        return None if row is None else row["fingerprint"]
-
-    async def set_fingerprint(self, internal: UUID, fingerprint: bytes) -> None:
-        """Remember the keyed digest of a turn's body, unless the turn was forgotten."""
-        async with self._database.connection() as connection:
-            await connection.execute(
-                "update vault.alias set fingerprint = $4 where tenant_id = $1 and subject_id = $2 and internal = $3"
-                " and fingerprint is not null",
-                self.scope.tenant_id,
-                self.scope.subject_id,
-                internal,
-                fingerprint,
-            )
 
 
 class Vault:
@@ -171,8 +151,8 @@ class Vault:
         if row is None:
             raise ScopeError(f"tenant {tenant} does not exist")
         lookup = decrypt(self._provider.secret(row["epoch_id"]), row["lookup"], tenant.bytes + b"lookup")
-        found = await _intern(self._database, tenant, _TENANT_ITSELF, lookup, "subject", [outside])
-        return SubjectId(found[outside])
+        found = await _intern(self._database, tenant, _TENANT_ITSELF, lookup, [("subject", outside)])
+        return SubjectId(found["subject", outside])
 
     async def keyring(self, scope: Scope) -> Keyring:
         """Open one person's keyring, making the person's keys on first use.
@@ -194,22 +174,15 @@ class Vault:
             decrypt(tenant_key, row["lookup"], scope.subject_id.bytes + b"lookup"),
         )
 
-    async def destroy(self, scope: Scope, key_ids: Iterable[KeyId], turns: Iterable[UUID] = ()) -> int:
-        """Destroy data keys for good, and what would recognise the body of forgotten turns; return how many keys went."""
-        async with self._database.transaction() as connection:
+    async def destroy(self, scope: Scope, key_ids: Iterable[KeyId]) -> int:
+        """Destroy data keys for good; return how many went."""
+        async with self._database.connection() as connection:
             gone = await connection.fetch(
                 "delete from vault.data_key where tenant_id = $1 and subject_id = $2 and key_id = any($3::uuid[])"
                 " returning key_id",
                 scope.tenant_id,
                 scope.subject_id,
                 list(key_ids),
-            )
-            await connection.execute(
-                "update vault.alias set fingerprint = null where tenant_id = $1 and subject_id = $2"
-                " and internal = any($3::uuid[])",
-                scope.tenant_id,
-                scope.subject_id,
-                list(turns),
             )
         return len(gone)
 
@@ -252,39 +225,38 @@ class Vault:
 
 
 async def _intern(
-    database: Database, tenant: TenantId, subject: UUID, lookup: bytes, kind: str, outside: Sequence[str]
-) -> dict[str, UUID]:
-    digests = {name: keyed_digest(lookup, kind, name) for name in dict.fromkeys(outside)}
-    fresh = {name: uuid4() for name in digests}
+    database: Database, tenant: TenantId, subject: UUID, lookup: bytes, names: Sequence[Name]
+) -> dict[Name, UUID]:
+    digests = {name: keyed_digest(lookup, *name) for name in dict.fromkeys(names)}
     async with database.connection() as connection:
-        known = await _aliases(connection, tenant, subject, kind, digests)
-        missing = [name for name in digests if name not in known]
-        if missing:
+        known = await _aliases(connection, tenant, subject, digests)
+        fresh = {name: uuid4() for name in digests if name not in known}
+        if fresh:
             await connection.execute(
-                "insert into vault.alias (tenant_id, subject_id, kind, digest, internal, sealed, fingerprint)"
-                " select $1, $2, $3, d, i, s, '' from unnest($4::bytea[], $5::uuid[], $6::bytea[]) as t(d, i, s)"
-                " on conflict do nothing",
+                "insert into vault.alias (tenant_id, subject_id, kind, digest, internal, sealed)"
+                " select $1, $2, k, d, i, s from unnest($3::text[], $4::bytea[], $5::uuid[], $6::bytea[])"
+                " as t(k, d, i, s) on conflict do nothing",
                 tenant,
                 subject,
-                kind,
-                [digests[name] for name in missing],
-                [fresh[name] for name in missing],
-                [encrypt(lookup, name.encode(), fresh[name].bytes) for name in missing],
+                [kind for kind, _ in fresh],
+                [digests[name] for name in fresh],
+                list(fresh.values()),
+                [encrypt(lookup, outside.encode(), fresh[kind, outside].bytes) for kind, outside in fresh],
             )
-            known = await _aliases(connection, tenant, subject, kind, digests)
+            known = await _aliases(connection, tenant, subject, digests)
     return known
 
 
 async def _aliases(
-    connection: Connection, tenant: TenantId, subject: UUID, kind: str, digests: dict[str, bytes]
-) -> dict[str, UUID]:
+    connection: Connection, tenant: TenantId, subject: UUID, digests: dict[Name, bytes]
+) -> dict[Name, UUID]:
     rows = await connection.fetch(
-        "select digest, internal from vault.alias where tenant_id = $1 and subject_id = $2 and kind = $3"
-        " and digest = any($4::bytea[])",
+        "select a.kind, a.digest, a.internal from unnest($3::text[], $4::bytea[]) as t(kind, digest)"
+        " join vault.alias a on a.tenant_id = $1 and a.subject_id = $2 and a.kind = t.kind and a.digest = t.digest",
         tenant,
         subject,
-        kind,
+        [kind for kind, _ in digests],
         list(digests.values()),
     )
-    by_digest = {row["digest"]: row["internal"] for row in rows}
-    return {name: by_digest[digest] for name, digest in digests.items() if digest in by_digest}
+    found = {(row["kind"], row["digest"]): row["internal"] for row in rows}
+    return {name: found[place] for name, digest in digests.items() if (place := (name[0], digest)) in found}

@@ -45,7 +45,6 @@ class Fact:
     source_forgotten: bool = False
     gate: str | None = None
     reason: str | None = None
-    valid_until: datetime | None = None
     held_until: datetime | None = None
 
 
@@ -68,7 +67,6 @@ def fact_of(stored: StoredEvent) -> Fact | None:
             turn_id=event.turn_id,
             occurred_at=stored.occurred_at,
             recorded_at=stored.recorded_at,
-            valid_until=event.valid_until,
         )
     if isinstance(event, NotWritten) and event.outcome is Outcome.HELD:
         return Fact(

@@ -50,13 +50,12 @@ class Facts(Tables):
             f"""insert into {place}.memory as m (tenant_id, subject_id, tag, {_COLUMNS})
                 select $1, $2, t.tag, t.memory_id, t.version, t.status, t.event_id, t.kind, t.confidence, t.importance,
                        coalesce(t.cites::uuid[], '{{}}'), t.turn_id, t.occurred_at, t.recorded_at, t.reinforced,
-                       t.source_forgotten, t.gate, t.reason, t.valid_until, t.held_until
+                       t.source_forgotten, t.gate, t.reason, t.held_until
                 from unnest($3::bytea[], $4::uuid[], $5::integer[], $6::text[], $7::uuid[], $8::text[], $9::integer[],
                             $10::integer[], $11::text[], $12::uuid[], $13::timestamptz[], $14::timestamptz[],
-                            $15::integer[], $16::boolean[], $17::text[], $18::text[], $19::timestamptz[],
-                            $20::timestamptz[])
+                            $15::integer[], $16::boolean[], $17::text[], $18::text[], $19::timestamptz[])
                   as t(tag, memory_id, version, status, event_id, kind, confidence, importance, cites, turn_id, occurred_at,
-                       recorded_at, reinforced, source_forgotten, gate, reason, valid_until, held_until)
+                       recorded_at, reinforced, source_forgotten, gate, reason, held_until)
                 on conflict (tenant_id, memory_id, version) do update set
                   status = excluded.status, reinforced = excluded.reinforced,
                   source_forgotten = excluded.source_forgotten,
@@ -111,25 +110,20 @@ async def read_memories(
     return {(fact.memory_id, fact.version): fact for fact in map(fact_from, rows)}
 
 
-async def read_living(connection: Connection, scope: Scope, tags: Collection[bytes] | None = None) -> State:
-    """Read the current and held memories of one person, all or those that carry one of these tags."""
+async def read_living(connection: Connection, scope: Scope, tags: Collection[bytes], recent: int) -> State:
+    """Read the current and held memories of one person that carry one of these tags, and the most recent others."""
     rows = await connection.fetch(
-        f"""select {_COLUMNS} from facts.memory where tenant_id = $1 and subject_id = $2
-            and status in ('current', 'held') and ($3::bytea[] is null or tag = any($3::bytea[]))""",
+        f"""with living as (
+              select {_COLUMNS}, tag from facts.memory
+              where tenant_id = $1 and subject_id = $2 and status in ('current', 'held')
+            )
+            (select {_COLUMNS} from living where tag = any($3::bytea[]))
+            union
+            (select {_COLUMNS} from living order by recorded_at desc, memory_id limit $4)""",
         scope.tenant_id,
         scope.subject_id,
-        None if tags is None else list(tags),
-    )
-    return {(fact.memory_id, fact.version): fact for fact in map(fact_from, rows)}
-
-
-async def read_citing(connection: Connection, scope: Scope, messages: Collection[MessageId]) -> State:
-    """Read the memory versions that rest on one of these messages."""
-    rows = await connection.fetch(
-        f"select {_COLUMNS} from facts.memory where tenant_id = $1 and subject_id = $2 and cites && $3::uuid[]",
-        scope.tenant_id,
-        scope.subject_id,
-        list(messages),
+        list(tags),
+        recent,
     )
     return {(fact.memory_id, fact.version): fact for fact in map(fact_from, rows)}
 

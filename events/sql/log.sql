@@ -192,6 +192,13 @@ begin
   end if;
 end $$;
 
+-- Hold a stream until the end of the transaction, so that a forget sees every version there is and misses none; says whether
+-- the stream exists.
+create function log.lock_stream_v1(p_tenant uuid, p_stream text) returns boolean
+language sql security definer set search_path = pg_catalog, pg_temp as $$
+  select exists (select from log.stream where tenant_id = p_tenant and stream = p_stream for update)
+$$;
+
 -- Remove the bodies whose keys the tombstone (or expiry) p_event names; says how many parts went.
 create function log.remove_bodies_v1(p_event uuid) returns bigint
 language sql security definer set search_path = pg_catalog, pg_temp as $$
@@ -222,7 +229,8 @@ end $$;
 revoke all on all functions in schema log from public;
 grant usage on schema log to cenotaph_appender, cenotaph_reader, cenotaph_sealer, cenotaph_projector, cenotaph_eraser,
   cenotaph_prober;
-grant execute on function log.append_v1 to cenotaph_appender, cenotaph_eraser;
+grant execute on function log.append_v1, log.lock_stream_v1 to cenotaph_appender;
+grant execute on function log.append_v1 to cenotaph_eraser;
 grant execute on function log.remove_bodies_v1 to cenotaph_eraser;
 grant select on log.event, log.body, log.fence, log.sealed, log.head to cenotaph_reader, cenotaph_projector,
   cenotaph_eraser, cenotaph_prober;

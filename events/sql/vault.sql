@@ -38,7 +38,6 @@ create table vault.alias (
   digest     bytea not null,
   internal   uuid not null,
   sealed     bytea not null,
-  fingerprint bytea, -- of a turn: keyed digest of its body; null once it was forgotten
   primary key (tenant_id, subject_id, kind, digest)
 );
 create index alias_internal on vault.alias (tenant_id, subject_id, internal);
@@ -56,5 +55,5 @@ end $$;
 grant usage on schema vault to vault_keeper, vault_opener, vault_eraser;
 grant select on all tables in schema vault to vault_keeper, vault_opener, vault_eraser;
 grant insert on vault.epoch, vault.tenant, vault.person, vault.data_key, vault.alias to vault_keeper;
-grant update (fingerprint) on vault.alias to vault_keeper, vault_eraser;
+grant insert on vault.data_key to vault_eraser; -- probe keys
 grant delete on vault.data_key to vault_eraser;

@@ -27,7 +27,6 @@ create table {schema}.memory (
   tag            bytea, -- keyed digest of (scope, key); null once forgotten
   occurred_at    timestamptz not null,
   recorded_at    timestamptz not null,
-  valid_until    timestamptz,
   held_until     timestamptz,
   primary key (tenant_id, memory_id, version)
 );

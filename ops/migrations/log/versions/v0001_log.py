@@ -20,7 +20,8 @@ def upgrade() -> None:
     for name in ("facts", "keywords", "sessions"):
         execute(connection, statements("projections", f"{name}.sql").replace("{schema}", name))
         _checkpoint(name, name)
-    _checkpoint("vectors", "memory")
+    _checkpoint("vectors", "memory_v1")
+    _checkpoint("dispatch", "redis")
     execute(connection, statements("projections", "ops.sql"))
 
 

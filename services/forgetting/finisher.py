@@ -1,0 +1,229 @@
+"""The one resumable finisher of an erasure: probes prepared, keys destroyed, bodies removed, layers proven, receipt signed.
+
+Every step is durable before the next and harmless when repeated, so it may be killed anywhere and asked again.
+"""
+
+import asyncio
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from uuid import uuid5
+
+import orjson
+import structlog
+
+from events.envelope import Command, NewEvent, StoredEvent, decrypt, encrypt, memory_stream, receipts_stream
+from events.log import append, read_sealed, read_stream
+from events.model import CommandId, ErasureVerified, KeyId, LayerFinding, Position, Tombstoned
+from events.postgres import Database, Row
+from events.vault import Vault
+from services.forgetting.layers import Registry
+from services.forgetting.prepare import prepare
+from services.forgetting.question import Question, bare_question
+from services.forgetting.receipt import Decision, Signer, decide, statement_of
+from services.forgetting.second_place import Directory
+
+_PREPARE_S = 1.0
+_ACTOR = "worker:erase"
+NEGATIVE_QUERIES = frozenset(
+    {"by_id", "by_id_other_tenant", "exact_text", "exact_text_or_id", "stored_vector", "keywords", "paraphrase"}
+)
+log = structlog.get_logger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """What an erasure has reached."""
+
+    tombstone: StoredEvent
+    decision: Decision
+
+
+class Finisher:
+    """Carries out erasures.
+
+    Args:
+        eraser: a pool under `cenotaph_eraser`.
+        vault: under `vault_eraser`: may open, lease probe keys and destroy.
+        registry: every layer and every probe.
+        second_place: where tombstones lie outside the database.
+        signer: signs receipts.
+    """
+
+    def __init__(
+        self, eraser: Database, vault: Vault, registry: Registry, second_place: Directory, signer: Signer
+    ) -> None:
+        self._eraser = eraser
+        self._vault = vault
+        self._registry = registry
+        self._second_place = second_place
+        self._signer = signer
+
+    async def finish(self, position: Position) -> Stage | None:
+        """Go as far as possible with the tombstone at a position; None where there is none.
+
+        Raises:
+            UnavailableError: the log or the vault does not answer; ask again.
+        """
+        async with self._eraser.connection() as connection:
+            found = await read_sealed(connection, Position(position - 1), 1)
+        if not found or not isinstance(found[0].event, Tombstoned):
+            return None
+        tombstone = found[0]
+        row = await self._open(tombstone)
+        if row["propagated_at"] is not None:
+            return Stage(tombstone, "deletion_propagated")
+        question = await self._question(tombstone, row)
+        if row["destroyed_at"] is None:
+            await self._destroy(tombstone, question)
+        await self._registry.erase(tombstone, question)
+        findings = await self._registry.ask(question)
+        decision = decide(findings, tombstone.position or Position(0))
+        negatives = negatives_of(findings)
+        if decision == "deletion_propagated":
+            await self._receipt(tombstone, findings, negatives)
+        else:
+            await self._note(tombstone, findings, negatives)
+        return Stage(tombstone, decision)
+
+    async def pending(self, limit: int = 100) -> list[Position]:
+        """Return tombstones without a receipt that are due for another try, oldest first."""
+        async with self._eraser.connection() as connection:
+            rows = await connection.fetch(
+                """select s.position from log.event e join log.sealed s using (seq)
+                   left join ops.erasure o on o.tombstone = e.event_id
+                   where e.type = 'tombstoned' and o.propagated_at is null
+                     and coalesce(o.tried_at, e.recorded_at) < clock_timestamp()
+                       - least(interval '5 minutes', interval '1 second' * power(2, least(coalesce(o.attempts, 0), 9)))
+                   order by s.position limit $1""",
+                limit,
+            )
+        return [Position(row["position"]) for row in rows]
+
+    async def _open(self, tombstone: StoredEvent) -> Row:
+        event = tombstone.event
+        assert isinstance(event, Tombstoned), "checked by the caller"  # noqa: S101 - narrows the type
+        async with self._eraser.connection() as connection:
+            await connection.execute(
+                "insert into ops.erasure (tombstone, tenant_id, subject_id, memory_id, requested_at)"
+                " values ($1, $2, $3, $4, $5) on conflict do nothing",
+                tombstone.event_id,
+                tombstone.scope.tenant_id,
+                tombstone.scope.subject_id,
+                event.memories[0],
+                tombstone.recorded_at,
+            )
+            row = await connection.fetchrow("select * from ops.erasure where tombstone = $1", tombstone.event_id)
+        assert row is not None, "inserted above"  # noqa: S101 - narrows the type
+        return row
+
+    async def _question(self, tombstone: StoredEvent, row: Row) -> Question:
+        """Return the prepared probes: those sealed by an earlier try, or new ones while the keys still live."""
+        keyring = await self._vault.keyring(tombstone.scope)
+        if row["probe"] is not None:
+            secrets = await keyring.load([KeyId(row["probe_key"])])
+            if (secret := secrets.get(row["probe_key"])) is not None:
+                return Question.model_validate_json(decrypt(secret, row["probe"], tombstone.event_id.bytes))
+        if row["destroyed_at"] is not None:
+            return bare_question(tombstone)
+        try:
+            question = await asyncio.wait_for(self._prepare(tombstone), _PREPARE_S)
+        except Exception as error:  # noqa: BLE001 - erasure never waits for its proof; the semantic probes will say so
+            log.warning("probes_not_prepared", tombstone=str(tombstone.event_id), error=type(error).__name__)
+            return bare_question(tombstone)
+        (key,) = await keyring.lease(1)
+        sealed = encrypt(key.secret, question.model_dump_json().encode(), tombstone.event_id.bytes)
+        async with self._eraser.connection() as connection:
+            await connection.execute(
+                "update ops.erasure set probe_key = $2, probe = $3 where tombstone = $1",
+                tombstone.event_id,
+                key.key_id,
+                sealed,
+            )
+        return question
+
+    async def _prepare(self, tombstone: StoredEvent) -> Question:
+        keyring = await self._vault.keyring(tombstone.scope)
+        async with self._eraser.connection() as connection:
+            stream = await read_stream(connection, tombstone.scope, memory_stream(tombstone.scope.subject_id))
+            return await prepare(connection, keyring, tombstone, stream)
+
+    async def _destroy(self, tombstone: StoredEvent, question: Question) -> None:
+        """Blind the live system: keys, bodies, and the ids in the second place."""
+        await self._vault.destroy(tombstone.scope, question.keys)
+        async with self._eraser.connection() as connection:
+            await connection.fetchval("select log.remove_bodies_v1($1)", tombstone.event_id)
+        await asyncio.to_thread(self._second_place.record, tombstone)
+        async with self._eraser.connection() as connection:
+            await connection.execute(
+                "update ops.erasure set destroyed_at = clock_timestamp() where tombstone = $1", tombstone.event_id
+            )
+
+    async def _note(self, tombstone: StoredEvent, findings: list[LayerFinding], negatives: dict[str, int]) -> None:
+        async with self._eraser.connection() as connection:
+            await connection.execute(
+                "update ops.erasure set layers = $2, negatives = $3, attempts = attempts + 1, tried_at = clock_timestamp()"
+                " where tombstone = $1",
+                tombstone.event_id,
+                _json([finding.model_dump(mode="json") for finding in findings]),
+                _json(negatives),
+            )
+        log.warning(
+            "deletion_pending",
+            tombstone=str(tombstone.event_id),
+            layers=[finding.layer for finding in findings if finding.state in {"present", "cannot_prove"}],
+        )
+
+    async def _receipt(self, tombstone: StoredEvent, findings: list[LayerFinding], negatives: dict[str, int]) -> None:
+        """Append the signed receipt; a repeated finish finds the first one and keeps it."""
+        now = datetime.now(UTC)
+        statement = statement_of(tombstone, findings, negatives, now)
+        event = ErasureVerified(
+            tombstone=tombstone.event_id,
+            decision="deletion_propagated",
+            statement=statement,
+            signature=self._signer.sign(statement),
+            signing_key=self._signer.public,
+        )
+        command = Command(
+            CommandId(uuid5(tombstone.event_id, "propagated")),
+            tombstone.scope,
+            receipts_stream(tombstone.scope.subject_id),
+            None,
+            _ACTOR,
+            (NewEvent(event, now),),
+        )
+        async with self._eraser.transaction() as connection:
+            (answer,) = await append(connection, [command])
+            if answer.outcome == "appended":
+                await connection.execute(
+                    """update ops.erasure set layers = $2, negatives = $3, attempts = attempts + 1,
+                         tried_at = clock_timestamp(), propagated_at = $4, statement = $5, signature = $6,
+                         signing_key = $7, probe = null where tombstone = $1""",
+                    tombstone.event_id,
+                    _json([finding.model_dump(mode="json") for finding in findings]),
+                    _json(negatives),
+                    now,
+                    statement,
+                    event.signature,
+                    event.signing_key,
+                )
+            probe_key = await connection.fetchval(
+                "select probe_key from ops.erasure where tombstone = $1", tombstone.event_id
+            )
+        if probe_key is not None:
+            await self._vault.destroy(tombstone.scope, [KeyId(probe_key)])
+        log.info("deletion_propagated", tombstone=str(tombstone.event_id))
+
+
+def negatives_of(findings: list[LayerFinding]) -> dict[str, int]:
+    """Sum the hits of each way of asking over all layers: every number must be 0."""
+    sums: dict[str, int] = {}
+    for finding in findings:
+        for name, count in finding.checks.items():
+            if name in NEGATIVE_QUERIES:
+                sums[name] = sums.get(name, 0) + count
+    return sums
+
+
+def _json(value: object) -> str:
+    return orjson.dumps(value).decode()

@@ -1,0 +1,79 @@
+"""The moment of forgetting: one transaction holds the tombstone and the fence (R41)."""
+
+from collections.abc import Iterable
+from datetime import UTC, datetime
+from uuid import UUID, uuid5
+
+from events.envelope import Command, NewEvent, StoredEvent, memory_stream
+from events.log import append, read_command, read_stream
+from events.model import CommandId, EventId, MemoryId, Scope, TurnId
+from events.postgres import Connection, Database
+from projections.sessions import turns_with_contexts
+from services.forgetting.plan import plan, trace
+
+
+class Forgetter:
+    """Appends tombstones. Erasing and proving is the finisher's job.
+
+    Args:
+        appender: a pool under `cenotaph_appender`.
+        reader: a pool under `cenotaph_reader`.
+    """
+
+    def __init__(self, appender: Database, reader: Database) -> None:
+        self._appender = appender
+        self._reader = reader
+
+    async def forget(self, scope: Scope, memory_id: MemoryId, actor: str) -> EventId | None:
+        """Fence a memory and name all that goes with it; return the tombstone's id, None where there is no such memory.
+
+        The person's memory stream is held meanwhile, so no version can be added behind the plan's back. Forgetting again
+        returns the first tombstone.
+        """
+        stream_name = memory_stream(scope.subject_id)
+        async with self._appender.transaction() as writing:
+            held = await writing.fetchval("select log.lock_stream_v1($1, $2)", scope.tenant_id, stream_name)
+            if not held:
+                return None
+            async with self._reader.transaction(scope) as reading:
+                stream = await read_stream(reading, scope, stream_name)
+                found = trace(stream, memory_id)
+                if found.tombstone is not None:
+                    return found.tombstone.event_id
+                if not found.versions:
+                    return None
+                turns = await _finalized(reading, found.turns)
+                injected = await _finalized(reading, await _injected(reading, scope, memory_id))
+            event = plan(stream, found, memory_id, turns, injected)
+            command = Command(
+                CommandId(uuid5(memory_id, "forget")),
+                scope,
+                stream_name,
+                None,
+                actor,
+                (NewEvent(event, datetime.now(UTC)),),
+            )
+            await append(writing, [command])
+        async with self._reader.transaction(scope) as reading:
+            (tombstone,) = await read_command(reading, command.command_id)
+        return tombstone.event_id
+
+
+async def _finalized(connection: Connection, turns: Iterable[TurnId]) -> list[StoredEvent]:
+    return [
+        stored
+        for turn in sorted(turns)
+        for stored in await read_command(connection, CommandId(uuid5(turn, "finalized")))
+    ]
+
+
+async def _injected(connection: Connection, scope: Scope, memory_id: MemoryId) -> set[TurnId]:
+    """Say into which turns a context that held the memory was injected."""
+    rows = await connection.fetch(
+        "select read_id from ops.read where tenant_id = $1 and subject_id = $2 and memories @> array[$3::uuid]",
+        scope.tenant_id,
+        scope.subject_id,
+        memory_id,
+    )
+    contexts: list[UUID] = [row["read_id"] for row in rows]
+    return await turns_with_contexts(connection, scope, contexts) if contexts else set()

@@ -1,0 +1,92 @@
+"""The two small protocols of erasure: a layer forgets, a probe asks it afterwards without sharing its code (DESIGN §2.3)."""
+
+import asyncio
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Literal, Protocol
+
+import structlog
+
+from events.envelope import StoredEvent
+from events.model import LayerFinding
+from services.forgetting.question import Question
+
+log = structlog.get_logger(__name__)
+
+State = Literal["absent", "purged", "masked", "drained", "unreclaimed", "not_configured", "cannot_prove", "present"]
+
+
+class Layer(Protocol):
+    """Something that may hold a memory and can forget it. Idempotent; resumed by simply asking again."""
+
+    name: str
+
+    async def erase(self, tombstone: StoredEvent, question: Question) -> None:
+        """Make the layer forget what the tombstone names."""
+
+
+class Probe(Protocol):
+    """A raw read of one layer over a connection of its own."""
+
+    layer: str
+
+    async def ask(self, question: Question) -> LayerFinding:
+        """Look for what must be gone; the state is computed from the counts it returns."""
+
+
+@dataclass(frozen=True)
+class Registry:
+    """Every layer there is. "Gone everywhere" is a loop over it; a store that is not here is a fault."""
+
+    layers: Sequence[Layer]
+    probes: Sequence[Probe]
+    wait_s: float = field(default=5.0)
+
+    async def erase(self, tombstone: StoredEvent, question: Question) -> None:
+        """Ask every layer to forget; one that fails does not stop the others."""
+        results = await asyncio.gather(
+            *(self._bounded(layer, tombstone, question) for layer in self.layers), return_exceptions=True
+        )
+        for layer, result in zip(self.layers, results, strict=True):
+            if isinstance(result, BaseException):
+                log.warning(
+                    "layer_not_erased", layer=layer.name, error=type(result).__name__, tombstone=str(tombstone.event_id)
+                )
+
+    async def ask(self, question: Question) -> list[LayerFinding]:
+        """Ask every probe; one that cannot answer has proven nothing."""
+        results = await asyncio.gather(*(self._answer(probe, question) for probe in self.probes))
+        return list(results)
+
+    async def _bounded(self, layer: Layer, tombstone: StoredEvent, question: Question) -> None:
+        await asyncio.wait_for(layer.erase(tombstone, question), self.wait_s)
+
+    async def _answer(self, probe: Probe, question: Question) -> LayerFinding:
+        try:
+            return await asyncio.wait_for(probe.ask(question), self.wait_s)
+        except Exception as error:  # noqa: BLE001 - whatever went wrong, the layer has proven nothing
+            log.warning("probe_failed", layer=probe.layer, error=type(error).__name__)
+            return finding(probe.layer, {}, "cannot_prove")
+
+
+def finding(
+    layer: str,
+    checks: dict[str, int],
+    gone: State,
+    hits: Callable[[str], bool] | None = None,
+    position: int | None = None,
+) -> LayerFinding:
+    """Compute a layer's state from its counts: any hit means it is still there.
+
+    Args:
+        layer: the layer's name.
+        checks: counts by the name of the check.
+        gone: the state if nothing was found.
+        hits: which checks count hits (all by default); the others are only reported.
+        position: how far a layer that follows the log had followed it.
+    """
+    found = any(count for name, count in checks.items() if hits is None or hits(name))
+    return LayerFinding(
+        layer=layer, state="present" if found else gone, checks=checks, position=position, at=datetime.now(UTC)
+    )

@@ -1,0 +1,135 @@
+"""Dead letters: messages that could not be handled, sealed under a key of their own, secrets replaced before."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+from uuid import UUID, uuid4
+
+from events.envelope import StoredEvent, decrypt, encrypt
+from events.model import KeyId, LayerFinding, Scope
+from events.postgres import Connection, Database
+from events.vault import Vault
+from services.forgetting.layers import finding
+from services.forgetting.question import Question
+
+
+@dataclass(frozen=True, slots=True)
+class DeadLetter:
+    """One parked message, opened. `text` is None where it had no owner under whose key it could be kept."""
+
+    letter_id: UUID
+    stream: str
+    entry_id: str
+    reason: str
+    deliveries: int
+    key_id: KeyId | None
+    text: str | None
+
+
+class DeadLetters:
+    """Parks messages and opens them again; as a layer, destroys those that say what was forgotten.
+
+    Args:
+        database: a pool under `cenotaph_eraser` (or `cenotaph_prober` for reading only).
+        vault: with the right to lease and open keys.
+    """
+
+    name: ClassVar[str] = "dead_letters"
+
+    def __init__(self, database: Database, vault: Vault) -> None:
+        self._database = database
+        self._vault = vault
+
+    async def park(
+        self, scope: Scope | None, *, stream: str, entry_id: str, reason: str, deliveries: int, text: str | None
+    ) -> None:
+        """Keep a message with its reason; without an owner only the reason is kept. Parking twice keeps one."""
+        letter, key_id, ciphertext = uuid4(), None, None
+        if scope is not None and text is not None:
+            keyring = await self._vault.keyring(scope)
+            (key,) = await keyring.lease(1)
+            key_id, ciphertext = key.key_id, encrypt(key.secret, text.encode(), _bound(stream, entry_id))
+        async with self._database.connection() as connection:
+            await connection.execute(
+                "insert into ops.dead_letter (letter_id, tenant_id, subject_id, stream, entry_id, reason, deliveries, key_id,"
+                " ciphertext) values ($1, $2, $3, $4, $5, $6, $7, $8, $9) on conflict (stream, entry_id) do nothing",
+                letter,
+                None if scope is None else scope.tenant_id,
+                None if scope is None else scope.subject_id,
+                stream,
+                entry_id,
+                reason,
+                deliveries,
+                key_id,
+                ciphertext,
+            )
+
+    async def of(self, scope: Scope) -> Sequence[DeadLetter]:
+        """Open one person's dead letters."""
+        async with self._database.connection() as connection:
+            return await _open(connection, self._vault, scope)
+
+    async def erase(self, tombstone: StoredEvent, question: Question) -> None:
+        """Destroy the person's letters that say it, keys first."""
+        found = _saying(await self.of(tombstone.scope), question)
+        await self._vault.destroy(tombstone.scope, [letter.key_id for letter in found if letter.key_id is not None])
+        async with self._database.connection() as connection:
+            await connection.execute(
+                "delete from ops.dead_letter where letter_id = any($1::uuid[])", [letter.letter_id for letter in found]
+            )
+
+
+class DeadLetterProbe:
+    """Opens the person's dead letters over the prober's connection."""
+
+    layer: ClassVar[str] = "dead_letters"
+
+    def __init__(self, letters: DeadLetters) -> None:
+        self._letters = letters
+
+    async def ask(self, question: Question) -> LayerFinding:
+        """Count the letters that say it."""
+        return finding(
+            self.layer, {"exact_text": len(_saying(await self._letters.of(question.scope), question))}, "absent"
+        )
+
+
+async def _open(connection: Connection, vault: Vault, scope: Scope) -> list[DeadLetter]:
+    rows = await connection.fetch(
+        "select letter_id, stream, entry_id, reason, deliveries, key_id, ciphertext from ops.dead_letter"
+        " where tenant_id = $1 and subject_id = $2",
+        scope.tenant_id,
+        scope.subject_id,
+    )
+    if not rows:
+        return []
+    keyring = await vault.keyring(scope)
+    secrets = await keyring.load(KeyId(row["key_id"]) for row in rows if row["key_id"] is not None)
+    letters = []
+    for row in rows:
+        secret = secrets.get(row["key_id"])
+        text = None
+        if secret is not None:
+            text = decrypt(secret, row["ciphertext"], _bound(row["stream"], row["entry_id"])).decode()
+        letters.append(
+            DeadLetter(
+                row["letter_id"],
+                row["stream"],
+                row["entry_id"],
+                row["reason"],
+                row["deliveries"],
+                row["key_id"],
+                text,
+            )
+        )
+    return letters
+
+
+def _saying(letters: Sequence[DeadLetter], question: Question) -> list[DeadLetter]:
+    return [
+        letter for letter in letters if letter.text is not None and any(text in letter.text for text in question.texts)
+    ]
+
+
+def _bound(stream: str, entry_id: str) -> bytes:
+    return f"dead-letter|{stream}|{entry_id}".encode()

@@ -1,0 +1,104 @@
+"""What goes when a memory is forgotten (R41). Pure: it reads envelopes only."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from events.envelope import StoredEvent
+from events.model import (
+    Accepted,
+    CandidateProposed,
+    KeyId,
+    MemoryId,
+    MessageId,
+    NotWritten,
+    Origin,
+    Outcome,
+    Reinforced,
+    Tombstoned,
+    TurnFinalized,
+    TurnId,
+)
+from projections.changes import fold
+from projections.sessions import message_part
+
+_ANSWERS = frozenset({Origin.ASSISTANT, Origin.SUBAGENT})
+
+
+@dataclass(frozen=True, slots=True)
+class Trace:
+    """What one memory left behind in the person's memory stream."""
+
+    versions: tuple[StoredEvent, ...]
+    cites: frozenset[MessageId]
+    turns: frozenset[TurnId]
+    tombstone: StoredEvent | None
+
+
+def trace(stream: Sequence[StoredEvent], memory_id: MemoryId) -> Trace:
+    """Collect every version of a memory, every message that said it (reinforcements too), and its tombstone."""
+    versions, candidates = [], set()
+    tombstone = None
+    for stored in stream:
+        event = stored.event
+        if isinstance(event, Accepted) and event.memory_id == memory_id:
+            versions.append(stored)
+            candidates.add(event.candidate_id)
+        elif isinstance(event, NotWritten) and event.candidate_id == memory_id and event.outcome is Outcome.HELD:
+            versions.append(stored)
+            candidates.add(event.candidate_id)
+        elif isinstance(event, Reinforced) and event.memory_id == memory_id:
+            candidates.add(event.candidate_id)
+        elif isinstance(event, Tombstoned) and memory_id in event.memories:
+            tombstone = stored
+    proposed = [
+        stored.event
+        for stored in stream
+        if isinstance(stored.event, CandidateProposed) and stored.event.candidate_id in candidates
+    ]
+    return Trace(
+        tuple(versions),
+        frozenset(pointer.message_id for event in proposed for pointer in event.pointers),
+        frozenset(event.turn_id for event in proposed),
+        tombstone,
+    )
+
+
+def plan(
+    stream: Sequence[StoredEvent],
+    found: Trace,
+    memory_id: MemoryId,
+    turns: Iterable[StoredEvent],
+    injected: Iterable[StoredEvent],
+) -> Tombstoned:
+    """Name everything that goes with a memory.
+
+    Args:
+        stream: the person's whole memory stream.
+        found: what the memory left in it.
+        memory_id: the memory.
+        turns: the `turn_finalized` events of the turns that said it.
+        injected: those of the turns into which it was injected.
+    """
+    messages: dict[MessageId, KeyId] = {}
+    for stored, cited in [*((turn, found.cites) for turn in turns), *((turn, frozenset()) for turn in injected)]:
+        event = stored.event
+        assert isinstance(event, TurnFinalized), "the caller reads turns only"  # noqa: S101 - narrows the type
+        keys = {part.name: part.key_id for part in stored.parts}
+        for head in event.messages:
+            if head.message_id in cited or head.origin in _ANSWERS:
+                messages[head.message_id] = keys[message_part(head.message_id)]
+    gone = frozenset(messages)
+    orphaned = {
+        fact.memory_id
+        for fact in fold({}, stream).values()
+        if fact.status != "forgotten" and fact.memory_id != memory_id and gone.intersection(fact.cites)
+    }
+    body_keys = (part.key_id for stored in found.versions for part in stored.parts)
+    return Tombstoned(
+        memories=(memory_id,),
+        messages=tuple(messages),
+        keys=tuple(dict.fromkeys([*body_keys, *messages.values()])),
+        turns=tuple(sorted(found.turns)),
+        injected=tuple(sorted({turn.event.turn_id for turn in injected if isinstance(turn.event, TurnFinalized)})),
+        orphaned=tuple(sorted(orphaned)),
+    )

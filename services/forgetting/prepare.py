@@ -1,0 +1,71 @@
+"""Preparing probes: reading what is about to be destroyed, behind the fence, once (R41)."""
+
+from base64 import b64decode
+from collections.abc import Iterable, Sequence
+from uuid import uuid5
+
+import numpy as np
+
+from events.envelope import StoredEvent, open_part
+from events.log import read_bodies, read_command
+from events.model import Claim, CommandId, EventId, IndexBody, MemoryBody, MessageBody
+from events.postgres import Connection
+from events.vault import Keyring
+from projections.index import PART as INDEX
+from projections.sessions import message_part
+from services.forgetting.plan import trace
+from services.forgetting.question import Question, Target, bare_question
+
+BODY = "memory"
+
+
+async def prepare(
+    connection: Connection, keyring: Keyring, tombstone: StoredEvent, stream: Sequence[StoredEvent]
+) -> Question:
+    """Read every version and every message that goes. The fence hides them from every other reader by now."""
+    question = bare_question(tombstone)
+    versions = [version for memory in question.memories for version in trace(stream, memory).versions]
+    turns = [
+        stored
+        for turn in question.turns
+        for stored in await read_command(connection, CommandId(uuid5(turn, "finalized")))
+    ]
+    gone = {message_part(message) for message in question.messages}
+    raw = await _open_raw(connection, keyring, [*versions, *turns])
+    targets = tuple(
+        _target(MemoryBody.model_validate_json(raw[version.event_id, BODY]), raw.get((version.event_id, INDEX)))
+        for version in versions
+        if (version.event_id, BODY) in raw
+    )
+    said = tuple(
+        MessageBody.model_validate_json(raw[turn.event_id, part.name]).content
+        for turn in turns
+        for part in turn.parts
+        if part.name in gone and (turn.event_id, part.name) in raw
+    )
+    return question.model_copy(
+        update={"targets": targets, "messages_said": said, "prepared": len(targets) == len(versions) > 0}
+    )
+
+
+def _target(body: MemoryBody, index: bytes | None) -> Target:
+    claim = Claim.model_validate({name: getattr(body, name) for name in Claim.model_fields})
+    if index is None:
+        return Target(claim=claim)
+    found = IndexBody.model_validate_json(index)
+    vector = np.frombuffer(b64decode(found.vector), dtype="<f4")
+    return Target(claim=claim, vector=tuple(map(float, vector)), terms=found.terms)
+
+
+async def _open_raw(
+    connection: Connection, keyring: Keyring, events: Iterable[StoredEvent]
+) -> dict[tuple[EventId, str], bytes]:
+    by_id = {event.event_id: event for event in events}
+    ciphertexts = await read_bodies(connection, by_id)
+    refs = {(event.event_id, part.name): part for event in by_id.values() for part in event.parts}
+    secrets = await keyring.load(part.key_id for part in refs.values())
+    return {
+        place: open_part(by_id[place[0]], refs[place], ciphertext, secrets[refs[place].key_id])
+        for place, ciphertext in ciphertexts.items()
+        if refs[place].key_id in secrets
+    }

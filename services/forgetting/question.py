@@ -1,0 +1,60 @@
+"""What the probes ask: prepared while the memory can still be read, sealed, and gone with the receipt (R42)."""
+
+from events.envelope import StoredEvent
+from events.model import Claim, Frozen, KeyId, MemoryId, MessageId, Scope, Tombstoned, TurnId
+
+
+class Target(Frozen):
+    """One version of the forgotten memory: what it said and how it could be found."""
+
+    claim: Claim
+    vector: tuple[float, ...] = ()
+    terms: tuple[int, ...] = ()
+
+
+class Question(Frozen):
+    """Everything one erasure asks its layers. Ids are always there; `targets` and `messages_said` only if they could be prepared.
+
+    `prepared` says whether every version could be read: without it the semantic probes cannot prove anything.
+    """
+
+    scope: Scope
+    memories: tuple[MemoryId, ...]
+    messages: tuple[MessageId, ...]
+    keys: tuple[KeyId, ...]
+    turns: tuple[TurnId, ...]
+    targets: tuple[Target, ...] = ()
+    messages_said: tuple[str, ...] = ()
+    prepared: bool = False
+
+    @property
+    def texts(self) -> tuple[str, ...]:
+        """The exact texts that must not be found anywhere."""
+        return tuple(dict.fromkeys([*(target.claim.content for target in self.targets), *self.messages_said]))
+
+    @property
+    def paraphrases(self) -> tuple[str, ...]:
+        """Other ways to ask for the same, in both languages."""
+        return tuple(dict.fromkeys(text for target in self.targets for text in paraphrases(target.claim)))
+
+
+def paraphrases(claim: Claim) -> tuple[str, ...]:
+    """Ask for a claim in other words, in Chinese and English."""
+    topic = (claim.key or claim.kind.value).replace(".", " ").replace("_", " ")
+    return (
+        claim.value,
+        f"关于{claim.value}，你知道什么？",
+        f"What do you know about {claim.value}?",
+        f"{topic}: {claim.value}",
+        f"请回忆一下我的{topic}",
+        f"Remind me about my {topic}",
+    )
+
+
+def bare_question(tombstone: StoredEvent) -> Question:
+    """Ask by ids only."""
+    event = tombstone.event
+    assert isinstance(event, Tombstoned), "erasures are for tombstones"  # noqa: S101 - narrows the type
+    return Question(
+        scope=tombstone.scope, memories=event.memories, messages=event.messages, keys=event.keys, turns=event.turns
+    )

@@ -1,0 +1,115 @@
+"""Receipts: what the layers answered, whether that is enough, and a signature over it (R42). Content-free.
+
+The statement is canonical JSON; the signature is Ed25519 (RFC 8032) over its UTF-8 bytes.
+"""
+
+import os
+from base64 import b64decode, b64encode
+from collections.abc import Sequence
+from datetime import datetime
+from pathlib import Path
+from typing import Literal
+
+from cryptography.exceptions import InvalidSignature
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
+
+from events.canon import encode
+from events.envelope import StoredEvent
+from events.model import LayerFinding, Tombstoned
+
+OUT_OF_SCOPE = (
+    "model providers that saw a prompt",
+    "copies the application made of an answer",
+    "unreclaimed bytes in store files, until purged",
+)
+
+_PROVEN = frozenset({"absent", "purged", "masked", "drained", "unreclaimed", "not_configured"})
+
+Decision = Literal["DELETION_PENDING", "deletion_propagated"]
+
+
+def decide(findings: Sequence[LayerFinding], tombstone_position: int) -> Decision:
+    """Say whether every layer proved that no read path returns the memory.
+
+    A layer that follows the log proves nothing before it has reached the tombstone.
+    """
+    proven = bool(findings) and all(
+        finding.state in _PROVEN and (finding.position is None or finding.position >= tombstone_position)
+        for finding in findings
+    )
+    return "deletion_propagated" if proven else "DELETION_PENDING"
+
+
+def statement_of(
+    tombstone: StoredEvent, findings: Sequence[LayerFinding], negatives: dict[str, int], propagated_at: datetime
+) -> str:
+    """Write what is signed."""
+    event = tombstone.event
+    assert isinstance(event, Tombstoned), "receipts are for tombstones"  # noqa: S101 - narrows the type
+    return encode(
+        {
+            "schema": "cenotaph.receipt/1",
+            "receipt_id": tombstone.event_id,
+            "memory_id": event.memories[0],
+            "tenant_id": tombstone.scope.tenant_id,
+            "tombstone_version": tombstone.version,
+            "tombstone_position": tombstone.position,
+            "layers": [finding.model_dump(mode="json", exclude_none=True) for finding in findings],
+            "negative_queries": negatives,
+            "decision": "deletion_propagated",
+            "keys_die_by": None,
+            "out_of_scope": OUT_OF_SCOPE,
+            "injected_turns": event.injected,
+            "requested_at": tombstone.recorded_at,
+            "propagated_at": propagated_at,
+        }
+    ).decode()
+
+
+class Signer:
+    """Signs receipts with a key kept in a file of mode 0600; the public half lies beside it.
+
+    Args:
+        folder: the folder of key files.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        path = folder / "receipts.key"
+        if not path.exists():
+            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            _write_once(path, os.urandom(32))
+        self._key = Ed25519PrivateKey.from_private_bytes(path.read_bytes())
+        self.public = b64encode(self._key.public_key().public_bytes_raw()).decode()
+        public = folder / "receipts.pub"
+        if not public.exists():
+            _write_once(public, self.public.encode() + b"\n")
+
+    def sign(self, statement: str) -> str:
+        """Sign a statement; return the signature in base64."""
+        return b64encode(self._key.sign(statement.encode())).decode()
+
+
+def verify(statement: str, signature: str, public: str) -> bool:
+    """Check a receipt offline against a public key in base64."""
+    try:
+        Ed25519PublicKey.from_public_bytes(b64decode(public)).verify(b64decode(signature), statement.encode())
+    except (InvalidSignature, ValueError):
+        return False
+    return True
+
+
+def _write_once(path: Path, content: bytes) -> None:
+    """Write a file whole or not at all; of two processes the first one wins."""
+    temporary = path.with_name(f".{path.name}.{os.getpid()}")
+    handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    try:
+        os.write(handle, content)
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+    try:
+        os.link(temporary, path)
+    except FileExistsError:
+        pass
+    finally:
+        temporary.unlink()

@@ -1,0 +1,170 @@
+"""Deciding about the candidates of one turn, one after the other, and the events that say so. Pure."""
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+
+from events.envelope import StoredEvent
+from events.model import (
+    Accepted,
+    Candidate,
+    CandidateProposed,
+    Event,
+    MemoryBody,
+    MemoryId,
+    NotWritten,
+    Outcome,
+    Reinforced,
+    Superseded,
+    TurnId,
+)
+from services.governance.judge import Living, Ruling, View, Writing, judge
+from services.governance.sameness import same_thing, same_value
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """What became of one candidate. `memory_id` and `version` are set where it is written, or held (version 1)."""
+
+    candidate: Candidate
+    candidate_id: MemoryId
+    ruling: Ruling
+    memory_id: MemoryId
+    version: int
+
+    @property
+    def body(self) -> MemoryBody | None:
+        """The content that is kept: of written and held candidates only."""
+        if self.ruling.outcome in {Writing.ACCEPT, Writing.SUPERSEDE, Outcome.HELD}:
+            return MemoryBody.model_validate({name: getattr(self.candidate, name) for name in MemoryBody.model_fields})
+        return None
+
+    @property
+    def written(self) -> bool:
+        """Whether a memory version comes into being."""
+        return self.ruling.outcome in {Writing.ACCEPT, Writing.SUPERSEDE}
+
+
+def decide(
+    candidates: Sequence[Candidate], view: View, held: Sequence[MemoryBody], new_id: Callable[[], MemoryId]
+) -> list[Decision]:
+    """Judge each candidate against a view that holds what the earlier ones became.
+
+    Args:
+        candidates: what the extractor proposed, in order.
+        view: the turn and the current memories.
+        held: the content of what is already held; the same candidate is not held twice.
+        new_id: makes random ids.
+    """
+    decisions: list[Decision] = []
+    waiting = list(held)
+    for candidate in candidates:
+        decision = _one(candidate, view, waiting, new_id())
+        decisions.append(decision)
+        if (body := decision.body) is None:
+            continue
+        if not decision.written:
+            waiting.append(body)
+            continue
+        living = Living(
+            memory_id=decision.memory_id,
+            version=decision.version,
+            claim=body,
+            confidence=thousandths(candidate.confidence),
+            importance=thousandths(candidate.importance),
+            recorded_at=view.turn.occurred_at,
+            occurred_at=view.turn.occurred_at,
+        )
+        others = tuple(each for each in view.living if each.memory_id != decision.memory_id)
+        view = view.model_copy(update={"living": (*others, living)})
+    return decisions
+
+
+def _one(candidate: Candidate, view: View, held: Iterable[MemoryBody], candidate_id: MemoryId) -> Decision:
+    ruling = judge(candidate, view)
+    if ruling.outcome is Outcome.HELD and any(_same(candidate, body) for body in held):
+        ruling = Ruling(outcome=Outcome.REJECTED, gate="duplicate", reason="already_held")
+    if ruling.target is None:
+        return Decision(candidate, candidate_id, ruling, candidate_id, 1)
+    step = 1 if ruling.outcome is Writing.SUPERSEDE else 0
+    return Decision(candidate, candidate_id, ruling, ruling.target.memory_id, ruling.target.version + step)
+
+
+def _same(one: Candidate, other: MemoryBody) -> bool:
+    return one.positive == other.positive and same_thing(one, other) and same_value(one, other)
+
+
+def events_of(decision: Decision, turn: TurnId, hold: timedelta, now: StoredEvent) -> list[Event]:
+    """Return the events that record a decision; the last of a written or held one carries the body.
+
+    Args:
+        decision: what was decided.
+        turn: the turn that said it.
+        hold: how long a held candidate waits for the person.
+        now: the turn's event; its recording starts the wait.
+    """
+    candidate, ruling = decision.candidate, decision.ruling
+    cites = tuple(dict.fromkeys(evidence.message_id for evidence in candidate.evidence))
+    events: list[Event] = [
+        CandidateProposed(
+            candidate_id=decision.candidate_id,
+            turn_id=turn,
+            kind=candidate.kind,
+            assertion=candidate.assertion,
+            confidence=thousandths(candidate.confidence),
+            importance=thousandths(candidate.importance),
+            pointers=candidate.evidence,
+        )
+    ]
+    if isinstance(ruling.outcome, Outcome):
+        held = ruling.outcome is Outcome.HELD
+        events.append(
+            NotWritten(
+                candidate_id=decision.candidate_id,
+                turn_id=turn,
+                outcome=ruling.outcome,
+                gate=ruling.gate,
+                reason=ruling.reason,
+                kind=candidate.kind,
+                cites=cites if held else (),
+                held_until=now.recorded_at + hold if held else None,
+            )
+        )
+    elif ruling.outcome is Writing.REINFORCE:
+        events.append(
+            Reinforced(
+                candidate_id=decision.candidate_id,
+                memory_id=decision.memory_id,
+                version=decision.version,
+                turn_id=turn,
+            )
+        )
+    else:
+        if ruling.outcome is Writing.SUPERSEDE:
+            events.append(
+                Superseded(memory_id=decision.memory_id, version=decision.version - 1, by_version=decision.version)
+            )
+        events.append(
+            Accepted(
+                candidate_id=decision.candidate_id,
+                memory_id=decision.memory_id,
+                version=decision.version,
+                turn_id=turn,
+                kind=candidate.kind,
+                confidence=thousandths(candidate.confidence),
+                importance=thousandths(candidate.importance),
+                cites=cites,
+            )
+        )
+    return events
+
+
+def counts_of(decisions: Iterable[Decision]) -> dict[str, int]:
+    """Count the candidates of a turn by what became of them."""
+    return dict(Counter(decision.ruling.outcome.value for decision in decisions))
+
+
+def thousandths(unit: float) -> int:
+    """Write a share of one as thousandths: envelopes hold no floats."""
+    return round(unit * 1000)

@@ -1,0 +1,148 @@
+"""Taking in a finished turn: secrets out, content sealed, appended before anything is acknowledged (R10)."""
+
+import asyncio
+from collections import Counter
+from uuid import uuid5
+
+from events.bodies import Lost, Shredded, open_bodies
+from events.envelope import Command, NewEvent, Part, StoredEvent, turns_stream
+from events.errors import TurnConflictError
+from events.log import EventLog, read_command
+from events.model import (
+    CommandId,
+    MessageBody,
+    MessageHead,
+    MessageId,
+    Position,
+    Scope,
+    SessionId,
+    TurnFinalized,
+    TurnId,
+)
+from events.postgres import Database
+from events.vault import Keyring, Vault
+from projections.sessions import message_part
+from services.governance.secrets import redact
+from services.wire.turns import MessageIn, TurnAnswer, TurnIn
+
+_SEPARATOR = "\x1f"  # cannot occur in an outside id
+_SEALED_WITHIN_S = 0.3
+_POLL_S = 0.01
+
+
+def message_name(turn: str, message: str) -> tuple[str, str]:
+    """Name a message by its outside ids: its own is unique within the turn only."""
+    return "message", f"{turn}{_SEPARATOR}{message}"
+
+
+def message_of(outside: str) -> str:
+    """Return a message's own outside id."""
+    return outside.rpartition(_SEPARATOR)[2]
+
+
+class Ingest:
+    """Stores finished turns, each once.
+
+    Args:
+        vault: with the right to lease keys.
+        log: the write path.
+        reader: a pool under `cenotaph_reader`.
+    """
+
+    def __init__(self, vault: Vault, log: EventLog, reader: Database) -> None:
+        self._vault = vault
+        self._log = log
+        self._reader = reader
+
+    async def finalize(self, scope: Scope, turn: TurnIn, actor: str) -> TurnAnswer:
+        """Store a turn, or find that it is known or forgotten. Returns after the commit.
+
+        Raises:
+            TurnConflictError: the turn id is known with another body.
+            UnavailableError: a store does not answer; send the same turn again.
+        """
+        messages, redacted = _without_secrets(turn)
+        keyring = await self._vault.keyring(scope)
+        names = [message_name(turn.turn_id, message.message_id) for message in messages]
+        ids = await keyring.intern([("turn", turn.turn_id), ("session", turn.session_id), *names])
+        turn_id = TurnId(ids["turn", turn.turn_id])
+        command_id = CommandId(uuid5(turn_id, "finalized"))
+        answer = TurnAnswer(turn_id=turn.turn_id, state="known", redacted=redacted)
+        if known := await self._known(scope, command_id):
+            return answer.model_copy(update=await self._compare(keyring, known[0], turn, messages))
+        keys = await keyring.lease(len(messages))
+        heads = tuple(
+            MessageHead(message_id=MessageId(ids[name]), role=message.role, origin=message.origin)
+            for name, message in zip(names, messages, strict=True)
+        )
+        event = TurnFinalized(
+            turn_id=turn_id,
+            session_id=SessionId(ids["session", turn.session_id]),
+            status=turn.status,
+            messages=heads,
+            contexts=turn.contexts,
+        )
+        parts = tuple(
+            Part(message_part(head.message_id), MessageBody(content=message.content), key)
+            for head, message, key in zip(heads, messages, keys, strict=True)
+        )
+        appended = await self._log.append(
+            Command(
+                command_id,
+                scope,
+                turns_stream(scope.subject_id),
+                None,
+                actor,
+                (NewEvent(event, turn.occurred_at, parts),),
+            )
+        )
+        if appended.outcome == "known":  # the same turn id came twice at once, perhaps with another body
+            (stored,) = await self._known(scope, command_id)
+            return answer.model_copy(update=await self._compare(keyring, stored, turn, messages))
+        return answer.model_copy(update={"state": "stored", "position": await self._sealed(scope, command_id)})
+
+    async def _compare(
+        self, keyring: Keyring, stored: StoredEvent, turn: TurnIn, messages: list[MessageIn]
+    ) -> dict[str, object]:
+        """Say whether what came again is what is stored."""
+        event = stored.event
+        assert isinstance(event, TurnFinalized), "the command id is made for this type only"  # noqa: S101 - narrows the type
+        async with self._reader.transaction(keyring.scope) as connection:
+            opened = await open_bodies(connection, keyring, ((stored, part.name) for part in stored.parts))
+        if any(isinstance(body, Shredded | Lost) for body in opened.values()):
+            return {"state": "forgotten"}
+        known = [
+            (head.role, head.origin, opened[stored.event_id, message_part(head.message_id)]) for head in event.messages
+        ]
+        again = [
+            (message.role, message.origin, MessageBody(content=message.content).model_dump_json().encode())
+            for message in messages
+        ]
+        if known != again or (event.status, stored.occurred_at) != (turn.status, turn.occurred_at):
+            raise TurnConflictError("this turn_id is known with another body; give a new turn a new id")
+        return {"state": "known", "position": stored.position}
+
+    async def _known(self, scope: Scope, command_id: CommandId) -> list[StoredEvent]:
+        async with self._reader.transaction(scope) as connection:
+            return await read_command(connection, command_id)
+
+    async def _sealed(self, scope: Scope, command_id: CommandId) -> Position | None:
+        """Wait a moment for the position; the turn is stored with or without it."""
+        deadline = asyncio.get_running_loop().time() + _SEALED_WITHIN_S
+        while True:
+            events = await self._known(scope, command_id)
+            if events and events[0].position is not None:
+                return events[0].position
+            if asyncio.get_running_loop().time() > deadline:
+                return None
+            await asyncio.sleep(_POLL_S)
+
+
+def _without_secrets(turn: TurnIn) -> tuple[list[MessageIn], dict[str, int]]:
+    counts: Counter[str] = Counter()
+    messages = []
+    for message in turn.messages:
+        redacted = redact(message.content)
+        counts.update(redacted.classes)
+        messages.append(message.model_copy(update={"content": redacted.text}))
+    return messages, dict(counts)

@@ -1,0 +1,213 @@
+"""Considering a turn: extract, judge, append every verdict and `turn_considered` at once (R12, R13)."""
+
+import asyncio
+from base64 import b64encode
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from uuid import uuid4, uuid5
+
+import numpy as np
+from numpy.typing import NDArray
+
+from events.bodies import Lost, Shredded, open_bodies
+from events.envelope import Command, NewEvent, Part, StoredEvent, memory_stream
+from events.errors import ConcurrencyError
+from events.log import EventLog, read_command, read_sealed
+from events.model import (
+    Claim,
+    CommandId,
+    IndexBody,
+    MemoryBody,
+    MemoryId,
+    Message,
+    MessageBody,
+    Position,
+    Turn,
+    TurnConsidered,
+    TurnFinalized,
+    TurnStatus,
+)
+from events.postgres import Connection, Database
+from events.vault import Keyring, Vault
+from projections.embedding import Embedder
+from projections.index import PART as INDEX
+from projections.sessions import message_part
+from projections.tokens import terms
+from services.extraction.extract import EXTRACTOR, extract
+from services.governance.judge import Living, View
+from services.governance.policy import Policy
+from services.governance.sameness import tag_basis
+from services.remembering.decide import Decision, counts_of, decide, events_of
+from services.remembering.state import BODY, open_memories, snapshot
+
+_TRIES = 8
+_ACTOR = "worker:remember"
+
+
+@dataclass(frozen=True, slots=True)
+class Considered:
+    """How a turn ended: counts by verdict."""
+
+    counts: dict[str, int]
+
+
+class Rememberer:
+    """Turns finished turns into memories, each turn exactly once.
+
+    Args:
+        vault: with the right to lease keys.
+        events: the write path.
+        projector: a pool that may read the sealed log of every tenant.
+        reader: a pool under `cenotaph_reader`.
+        embedder: makes the vectors.
+        policy: thresholds and classes of the gates.
+    """
+
+    def __init__(
+        self, vault: Vault, events: EventLog, projector: Database, reader: Database, embedder: Embedder, policy: Policy
+    ) -> None:
+        self._vault = vault
+        self._events = events
+        self._projector = projector
+        self._reader = reader
+        self._embedder = embedder
+        self._policy = policy
+
+    async def consider(self, position: Position) -> Considered | None:
+        """Consider the turn at a position; None where there is none or it was considered before.
+
+        Raises:
+            ConcurrencyError: other writers of the same person kept winning; deliver the job again.
+            UnavailableError: a store does not answer; deliver the job again.
+        """
+        async with self._projector.connection() as connection:
+            found = await read_sealed(connection, Position(position - 1), 1)
+        if not found or not isinstance(found[0].event, TurnFinalized):
+            return None
+        stored, event = found[0], found[0].event
+        keyring = await self._vault.keyring(stored.scope)
+        for attempt in range(_TRIES):
+            command, decisions = await self._propose(keyring, stored, event)
+            if command is None:
+                return None
+            try:
+                answer = await self._events.append(command)
+            except ConcurrencyError:
+                if attempt == _TRIES - 1:
+                    raise
+                await asyncio.sleep(0.005 * 2**attempt)
+            else:
+                return Considered(counts_of(decisions)) if answer.outcome == "appended" else None
+        return None
+
+    async def _propose(
+        self, keyring: Keyring, stored: StoredEvent, event: TurnFinalized
+    ) -> tuple[Command | None, list[Decision]]:
+        """Decide about the turn against the state of this moment; no command where that was done before."""
+        command_id = CommandId(uuid5(event.turn_id, "considered"))
+        async with self._reader.transaction(stored.scope) as connection:
+            if await read_command(connection, command_id):
+                return None, []
+            turn = await _turn(connection, keyring, stored, event)
+        extraction = await asyncio.to_thread(extract, turn)
+        tags = {tag for candidate in extraction.candidates if (tag := _tag(keyring, candidate)) is not None}
+        async with self._reader.transaction(stored.scope) as connection:
+            state = await snapshot(connection, keyring, tags)
+            facts = [fact for fact in state.facts.values() if fact.status in {"current", "held"}]
+            bodies = await open_memories(connection, keyring, facts)
+        living, held = [], []
+        for fact in facts:
+            body = bodies.get(fact.event_id)
+            if not isinstance(body, MemoryBody):
+                continue
+            if fact.status == "held":
+                held.append(body)
+                continue
+            living.append(
+                Living(
+                    memory_id=fact.memory_id,
+                    version=fact.version,
+                    claim=body,
+                    confidence=fact.confidence,
+                    importance=fact.importance,
+                    recorded_at=fact.recorded_at,
+                    occurred_at=fact.occurred_at,
+                )
+            )
+        view = View(
+            turn=turn,
+            suppressions=extraction.suppressions,
+            living=tuple(living),
+            consents=frozenset(),
+            policy=self._policy,
+        )
+        decisions = decide(extraction.candidates, view, held, lambda: MemoryId(uuid4()))
+        events = await self._events_of(keyring, stored, event, decisions)
+        return (
+            Command(command_id, stored.scope, memory_stream(stored.scope.subject_id), state.version, _ACTOR, events),
+            decisions,
+        )
+
+    async def _events_of(
+        self, keyring: Keyring, stored: StoredEvent, event: TurnFinalized, decisions: Sequence[Decision]
+    ) -> tuple[NewEvent, ...]:
+        written = [decision.body for decision in decisions if decision.written and decision.body is not None]
+        vectors = iter(await self._embedder.passages([body.content for body in written]) if written else ())
+        keys = iter(await keyring.lease(sum(decision.body is not None for decision in decisions)))
+        hold = timedelta(days=self._policy.hold_days)
+        events = []
+        for decision in decisions:
+            *before, last = events_of(decision, event.turn_id, hold, stored)
+            events += [NewEvent(each, stored.occurred_at) for each in before]
+            parts: tuple[Part, ...] = ()
+            if (body := decision.body) is not None:
+                key = next(keys)
+                parts = (Part(BODY, body, key),)
+                if decision.written:
+                    parts += (Part(INDEX, self._index(keyring, body, next(vectors)), key),)
+            events.append(NewEvent(last, stored.occurred_at, parts))
+        considered = TurnConsidered(
+            turn_id=event.turn_id,
+            counts=counts_of(decisions),
+            extractor=EXTRACTOR,
+            policy_digest=self._policy.digest,
+        )
+        return (*events, NewEvent(considered, stored.occurred_at))
+
+    def _index(self, keyring: Keyring, body: MemoryBody, vector: NDArray[np.float32]) -> IndexBody:
+        tag = _tag(keyring, body)
+        tokens = terms(body.content, keyring.secret("terms"))
+        return IndexBody(
+            tag=None if tag is None else tag.hex(),
+            terms=tokens,
+            length=len(tokens),
+            model=self._embedder.model_id,
+            vector=b64encode(vector.tobytes()).decode(),
+        )
+
+
+def _tag(keyring: Keyring, claim: Claim) -> bytes | None:
+    basis = tag_basis(claim.scope, claim.key, claim.value)
+    return None if basis is None else keyring.digest("tag", basis)
+
+
+async def _turn(connection: Connection, keyring: Keyring, stored: StoredEvent, event: TurnFinalized) -> Turn:
+    """Open a turn as the extractor sees it: what was forgotten is not there, and only a completed turn says anything."""
+    messages: list[Message] = []
+    if event.status is TurnStatus.COMPLETED:
+        opened = await open_bodies(connection, keyring, ((stored, part.name) for part in stored.parts))
+        for head in event.messages:
+            body = opened[stored.event_id, message_part(head.message_id)]
+            if not isinstance(body, Shredded | Lost):
+                content = MessageBody.model_validate_json(body).content
+                messages.append(
+                    Message(message_id=head.message_id, role=head.role, origin=head.origin, content=content)
+                )
+    return Turn(
+        turn_id=event.turn_id,
+        session_id=event.session_id,
+        status=event.status,
+        occurred_at=stored.occurred_at,
+        messages=tuple(messages),
+    )

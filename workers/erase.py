@@ -1,0 +1,50 @@
+"""The erasing worker: finishes tombstones as their jobs come, and asks the log for those that are still pending."""
+
+import asyncio
+
+from services.forgetting.finisher import Finisher
+from services.forgetting.letters import DeadLetters
+from workers.delivery import Fields, Letter, Route
+from workers.jobs import ERASE, position_of
+from workers.loop import forever
+
+_PENDING_EVERY_S = 1.0
+
+
+class EraseJobs:
+    """Takes jobs off the stream `erase`; they hold a position only."""
+
+    def __init__(self, finisher: Finisher, letters: DeadLetters) -> None:
+        self._finisher = finisher
+        self._letters = letters
+
+    def route(self, concurrency: int = 4) -> Route:
+        """Describe the stream to the delivery."""
+        return Route(ERASE, self.take, self.park, concurrency)
+
+    async def take(self, fields: Fields, entry_id: str) -> None:
+        """Carry one erasure as far as it goes; what stays pending is tried again from the log."""
+        del entry_id
+        await self._finisher.finish(position_of(fields))
+
+    async def park(self, letter: Letter) -> None:
+        """Keep the reason; the tombstone itself is in the log and stays pending there."""
+        await self._letters.park(
+            None,
+            stream=letter.stream,
+            entry_id=letter.entry_id,
+            reason=letter.reason,
+            deliveries=letter.deliveries,
+            text=None,
+        )
+
+
+async def resume(finisher: Finisher) -> None:
+    """Try pending erasures again until cancelled; works without Redis."""
+
+    async def step() -> int:
+        for position in await finisher.pending():
+            await finisher.finish(position)
+        return 0
+
+    await forever("resume", step, lambda: asyncio.sleep(_PENDING_EVERY_S))

@@ -1,0 +1,79 @@
+"""Turns handed over on the Redis stream `turns`, in plain JSON from any language.
+
+    XADD turns * token <short token> turn '{"schema": "cenotaph.turn/1", …}'
+
+A hand-over, not an acknowledgement: what can be stored is stored and the entry deleted; what never can becomes a dead letter.
+"""
+
+import structlog
+
+from events.errors import BadInputError, ScopeError, TurnConflictError
+from events.model import Scope
+from services.access.credentials import CredentialError
+from services.access.rights import Right, may
+from services.access.tokens import TokenVerifier
+from services.forgetting.letters import DeadLetters
+from services.governance.secrets import redact
+from services.remembering.ingest import Ingest
+from services.wire.limits import Limits
+from services.wire.reading import read
+from services.wire.turns import TurnIn
+from workers.delivery import Fields, Letter, Route
+from workers.jobs import TURNS
+
+log = structlog.get_logger(__name__)
+
+
+class TurnStream:
+    """Takes turns off the stream.
+
+    Args:
+        ingest: stores them.
+        tokens: checks who hands over.
+        letters: keeps what cannot be stored.
+        limits: what is refused as too much.
+    """
+
+    def __init__(self, ingest: Ingest, tokens: TokenVerifier, letters: DeadLetters, limits: Limits) -> None:
+        self._ingest = ingest
+        self._tokens = tokens
+        self._letters = letters
+        self._limits = limits
+
+    def route(self, concurrency: int = 4) -> Route:
+        """Describe the stream to the delivery."""
+        return Route(TURNS, self.take, self.park, concurrency)
+
+    async def take(self, fields: Fields, entry_id: str) -> None:
+        """Store one turn, or park at once what no retry can help."""
+        try:
+            scope = self._owner(fields)
+            raw = fields.get("turn", "").encode()
+            if len(raw) > self._limits.max_body_bytes:
+                raise BadInputError("the turn is too large")  # noqa: TRY301 - parked with the others below
+            await self._ingest.finalize(scope, read(TurnIn, raw, self._limits), "stream")
+        except (CredentialError, BadInputError, TurnConflictError, ScopeError) as error:
+            await self.park(Letter(TURNS, entry_id, fields, 1, type(error).__name__))
+            log.warning("turn_refused", entry=entry_id, reason=type(error).__name__)
+
+    async def park(self, letter: Letter) -> None:
+        """Keep an entry under its owner's key, secrets replaced; without a valid token only the reason is kept."""
+        try:
+            scope = self._owner(letter.fields)
+        except CredentialError:
+            scope = None
+        text = redact(letter.fields.get("turn", "")[: self._limits.max_body_bytes]).text
+        await self._letters.park(
+            scope,
+            stream=letter.stream,
+            entry_id=letter.entry_id,
+            reason=letter.reason,
+            deliveries=letter.deliveries,
+            text=text,
+        )
+
+    def _owner(self, fields: Fields) -> Scope:
+        credential = self._tokens.verify(fields.get("token", ""))
+        if not may(credential.role, Right.WRITE_TURNS):
+            raise CredentialError("this token may not write turns")
+        return credential.scope

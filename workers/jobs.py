@@ -1,0 +1,53 @@
+"""Jobs on Redis: positions in the log, never content. Losing one costs a delay, for the sweepers ask the log again."""
+
+from collections.abc import Iterable, Mapping
+
+import redis.asyncio as redis
+
+from events.envelope import StoredEvent
+from events.model import Position, Tombstoned, TurnFinalized
+
+TURNS = "turns"
+REMEMBER = "remember"
+ERASE = "erase"
+
+
+class Jobs:
+    """Puts jobs on their streams."""
+
+    def __init__(self, url: str) -> None:
+        self._client = redis.from_url(url)
+
+    async def dispatch(self, events: Iterable[StoredEvent]) -> int:
+        """Queue a job for every event that asks for one; return how many."""
+        wanted = [
+            (REMEMBER if isinstance(stored.event, TurnFinalized) else ERASE, stored.position)
+            for stored in events
+            if stored.type in {TurnFinalized.type, Tombstoned.type}
+        ]
+        if wanted:
+            async with self._client.pipeline(transaction=False) as pipe:
+                for stream, position in wanted:
+                    pipe.xadd(stream, {"position": str(position)})
+                await pipe.execute()
+        return len(wanted)
+
+    async def queue(self, stream: str, positions: Iterable[Position]) -> None:
+        """Queue jobs for positions."""
+        async with self._client.pipeline(transaction=False) as pipe:
+            for position in positions:
+                pipe.xadd(stream, {"position": str(position)})
+            await pipe.execute()
+
+    async def close(self) -> None:
+        """Close the connection."""
+        await self._client.aclose()
+
+
+def position_of(fields: Mapping[str, str]) -> Position:
+    """Read a job.
+
+    Raises:
+        ValueError: the entry is not a job.
+    """
+    return Position(int(fields["position"]))
