@@ -1,0 +1,1 @@
+"""Finding the memories that matter now: keyword scores, fusion, ranking, leases."""
