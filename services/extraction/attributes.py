@@ -25,14 +25,15 @@ _ZH = tuple(
     )
 )
 _EN = re.compile(
-    r"^(?P<own>my|our|the) (?P<s>[a-z][\w' -]{0,40}?) (?:(?:now|currently|always|usually|really|also|still) )?"
+    r"^(?P<own>my|our|the) (?P<s>(?!own )[a-z][\w'-]{0,20}(?: (?!and |i )[\w'-]{1,20}){0,3}?) "
+    r"(?:(?:now|currently|always|usually|really|also|still) )?"
     r"(?P<verb>is|are|allows?|uses?|runs? on|goes? out|goes|ends?|starts?|opens|closes|lives? in|sits? in|supports?|"
     r"costs?|has|have) (?:(?:now|currently|always|called|named|written in|based on|based in|built with|made of) )?"
     r"(?P<v>[^;!?\n]{1,80})$"
 )
 _EN_ITS = re.compile(r"^(?:it|they) (?P<always>always |usually |never )(?P<v>[a-z][^;!?\n]{2,60})$")
 _VERB_IN_SUBJECT = re.compile(
-    r"[觉想说知要会能看希望打算去做吃喝玩听不没被把让给跟和与]|喜欢|认为|以为|发现|今天|明天|昨天|这|那|最近|刚才|有|什么|哪|怎"
+    r"[觉想说知要会能看希望打算去做吃喝玩听不没被把让给跟和与]|喜欢|认为|以为|发现|今天|明天|昨天|这|那|最近|刚才|有|什么|哪|怎|最|唯一|兴趣|一些"
 )
 _FLEETING = re.compile(
     r"(?:head|day|week|mood|turn|bad|guess|question|point|problem|issue|idea|thought|opinion|understanding|fault|pleasure|"
@@ -40,7 +41,7 @@ _FLEETING = re.compile(
 )
 _PROCESS = re.compile(
     r"^(?:[a-z]+ing(?![a-z])|"
-    r"not (?:working|loading)|so |too |very |broken|down|fine|ok|great|good|bad|here|done)"
+    r"been |not (?:working|loading)|so |too |very |broken|down|fine|ok|great|good|bad|here|done)"
 )
 _CONTAINERS = frozenset({"project", "repository", "company", "team"})
 _KEY_ASPECTS = frozenset({"day", "timezone", "language", "tense"})
@@ -53,7 +54,8 @@ def match_attributes(sentence: Sentence, text: Text, earlier: str | None) -> lis
         start, end = tidy_span(clause.text, 0, len(clause.text))
         inner = Clause(clause.start + start, clause.start + end, clause.text[start:end])
         if inner.text and not of_another(inner.text):
-            proposal = _chinese(inner, text) or _english(inner, text) or _its(inner, text, earlier)
+            standing = has("standing", clause.text)
+            proposal = _chinese(inner, text) or _english(inner, text, standing=standing) or _its(inner, text, earlier)
             if proposal:
                 found.append(proposal)
     return found
@@ -92,13 +94,13 @@ def _chinese(clause: Clause, text: Text) -> Proposal | None:
     return None
 
 
-def _english(clause: Clause, text: Text) -> Proposal | None:
+def _english(clause: Clause, text: Text, *, standing: bool) -> Proposal | None:
     match = _EN.match(clause.text)
     if match is None:
         return None
     subject = match.group("s")
     named = topics(subject)
-    if match.group("own") == "the" and not (named and has("standing", clause.text)):
+    if match.group("own") == "the" and not (named and standing):
         return None
     if _FLEETING.search(subject) or _PROCESS.match(match.group("v")):
         return None
@@ -146,4 +148,5 @@ def _proposal(clause: Clause, text: Text, subject: str, span: tuple[int, int], v
 def _verb_name(verb: str) -> str:
     if verb in {"is", "are", "use", "uses", "run on", "runs on"}:
         return "is"
-    return verb.split(maxsplit=1)[0].removesuffix("s")
+    first = verb.split(maxsplit=1)[0]
+    return "has" if first in {"has", "have"} else first.removesuffix("s")

@@ -12,15 +12,16 @@ from services.extraction.wording import is_chinese, short, tidy_span, tidy_value
 
 _WITHDRAWN = (
     re.compile(r"(?P<v>[^,，。]{1,14}?)(?:不去了|不搬了|不换了|不考了|不买了|不办了|取消了|作罢了?|泡汤了)"),
-    re.compile(
-        r"(?:not|n't) (?:going|moving|travelling|flying) to (?P<v>[^,.;!?\n]{1,40}?)(?: any ?more| after all|$)"
-    ),
+    re.compile(r"(?:not|n't) (?:going|moving|travelling|flying) to (?P<v>[^,.;!?\n]{1,40}?)(?: any ?more| after all)"),
     re.compile(r"(?:cancelled|canceled|called off) (?:my |the |our )?(?P<v>[^,.;!?\n]{1,40})"),
     re.compile(r"(?:my|the|our) (?P<v>[^,.;!?\n]{1,40}?) (?:is|was|got|has been) (?:cancell?ed|called off)"),
 )
 _LEADING = re.compile(r"(?:是|了|要|会|就|再|to |be )*")
 _TEMPORARY = frozenset({"i'll", "i will", "we'll", "we will"})
 _SHORTEST = 2
+_PLACE = re.compile(r"(?:an?|the|my|our|this|that|some|another) ")
+_GERUND = re.compile(r"[a-z]+ing(?![a-z])")
+_NO_PLAN = re.compile(r"(?:not )?have (?!to)[a-z]+|whether|if |not |that ")  # "I might have known" looks back
 _ERRAND = re.compile(
     r"(?:(?:be|go) (?:back|right back|there)|try|check|see|let you know|think about|do that|wait|ask|send|take a look|"
     r"have to|need|tell you|pass|get back|come back|read it|look|test)(?![a-z])"
@@ -39,7 +40,11 @@ def match_plans(sentence: Sentence, text: Text, when: Period | None) -> list[Pro
         opening = _LEADING.match(clause.text, cue.end())
         start, end = tidy_value(clause.text, opening.end() if opening else cue.end(), len(clause.text))
         doing = clause.text[start:end]
-        if end - start < _SHORTEST or (cue.group() in _TEMPORARY and (_ERRAND.match(doing) or when is None)):
+        if (
+            end - start < _SHORTEST
+            or _NO_PLAN.match(doing)
+            or (cue.group() in _TEMPORARY and (_ERRAND.match(doing) or when is None))
+        ):
             continue
         found.append(_plan(clause, (start, end), text, when, cue.group()))
     return found
@@ -48,8 +53,9 @@ def match_plans(sentence: Sentence, text: Text, when: Period | None) -> list[Pro
 def _plan(clause: Clause, span: tuple[int, int], text: Text, when: Period | None, cue: str) -> Proposal:
     start, end = (clause.start + offset for offset in span)
     value = text.shown[start:end]
-    said = "计划" if is_chinese(cue + value) else "plans to "
-    date = f"（{when.label}）" if when and said == "计划" else f" ({when.label})" if when else ""
+    chinese = is_chinese(cue + value)
+    date = "" if when is None else f"（{when.label}）" if chinese else f" ({when.label})"
+    said = "计划" if chinese else _opening(text.folded[start:end])
     features = {"frame"} | ({"uncertain"} if has("uncertain", cue) else set())
     return Proposal(
         frame="plan",
@@ -62,6 +68,12 @@ def _plan(clause: Clause, span: tuple[int, int], text: Text, when: Period | None
         assertion=Assertion.PLANNED,
         features=frozenset(features),
     )
+
+
+def _opening(doing: str) -> str:
+    if _PLACE.match(doing):
+        return "plans to go to "
+    return "plans " if _GERUND.match(doing) else "plans to "
 
 
 def _withdrawn(sentence: Sentence, text: Text) -> list[Proposal]:

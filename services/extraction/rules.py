@@ -17,6 +17,11 @@ _CONDITION = re.compile(
 _SETTING = re.compile(r"定在|安排在|改到|改为|改成|挪到|排在|(?<!不)我要|只认|should be|have to be|must be")
 _PLURAL_OF_MINE = re.compile(r"(?<![a-z])my (?:[a-z]+ ){0,2}[a-z]+s(?![a-z])")
 _WHEN_YOU = re.compile(r"^(?:when|whenever|if) (?:you|we|i)(?:'re|'m| )")
+_WANTS = re.compile(
+    r"(?<![a-z])(?:i(?:'d)? (?:never |always |just |really |don't |do not ){0,2}(?:like|want|need|prefer)|(?<!you )(?<!i )should|must)"
+    r"(?![a-z])"
+)
+_MINE = re.compile(r"(?<![a-z])(?:me|my)(?![a-z])")
 _ANAPHOR = re.compile(r"(?:就|都)?(?:它|那个|这个|这样|that|this|it)了?$")
 _SHORTEST = 2
 _FORMAT_TOPICS = frozenset(
@@ -51,7 +56,7 @@ def _is_wish(sentence: Sentence, tempos: list[Tempo]) -> bool:
         return False
     directive = any(_directive(clause.text) for clause in sentence.clauses)
     if Tempo.STANDING in tempos or Tempo.ONCE in tempos:
-        return directive or respect(whole) is not None
+        return _wanted(whole, directive=directive)
     if has("process", body[:14]):
         return False
     ruled = respect(whole, without=frozenset({"choice", "order", "hours"}))
@@ -67,13 +72,18 @@ def _directive(clause: str) -> bool:
     start, end = tidy_span(clause, 0, len(clause))
     body = clause[start:end]
     if is_chinese(clause):
-        return has("request", clause)
-    return starts("imperative", body) or bool(
-        re.search(
-            r"(?<![a-z])(?:i(?:'d)? (?:never |always |just |really |don't |do not ){0,2}(?:like|want|need|prefer)|should|must)(?![a-z])",
-            body,
-        )
-    )
+        bare = not has("narrative", clause) and not (has("once", clause) and "我" in clause)
+        return has("request", clause) or (has("request_verb", clause) and bare)
+    return starts("imperative", body) or _WANTS.search(body) is not None
+
+
+def _wanted(whole: str, *, directive: bool) -> bool:
+    """Say whether a sentence with a cue of duration is a wish and not a tale: it directs, or it rules some respect."""
+    ruled = respect(whole) is not None
+    if is_chinese(whole) or has("strong", whole) or has("once", whole):
+        return directive or (ruled and not has("narrative", whole))
+    # "always", "never", "stop" alone also cheer people up: they need something they are about.
+    return directive and (ruled or bool(topics(whole)) or has("polite", whole) or _MINE.search(whole) is not None)
 
 
 def _kept(sentence: Sentence, tempos: list[Tempo], *, once: bool) -> list[Clause]:

@@ -6,11 +6,11 @@ from services.extraction.normalise import Text
 from services.extraction.proposal import Proposal
 from services.extraction.segment import Sentence
 from services.extraction.vocabulary import sensitivity_of
-from services.extraction.wording import short, tidy_span
+from services.extraction.wording import is_chinese, short, tidy_span
 
 _OPENING = 8  # a request to remember before this offset opens the sentence
 _SHORTEST = 2
-_SELF = ("我", "i ", "i'", "my ", "our ")
+_SELF = ("我", " i ", " i'", " my ", " our ")
 
 
 def match_statements(sentence: Sentence, text: Text) -> list[Proposal]:
@@ -18,7 +18,8 @@ def match_statements(sentence: Sentence, text: Text) -> list[Proposal]:
     asked = lexicon()["remember"].search(sentence.text)
     sensitive = sensitivity_of(sentence.text)
     about_self = any(word in f" {sentence.text} " for word in _SELF) and not has("third", sentence.text[:6])
-    if not asked and not (sensitive and about_self):
+    told = asked is not None and (about_self or is_chinese(sentence.text) or "please" in sentence.text)
+    if not told and not (sensitive and about_self):
         return []
     start, end = tidy_span(sentence.text, asked.end() if asked and asked.start() < _OPENING else 0, len(sentence.text))
     if end - start < _SHORTEST:
