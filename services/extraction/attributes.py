@@ -35,6 +35,7 @@ _EN_ITS = re.compile(r"^(?:it|they) (?P<always>always |usually |never )(?P<v>[a-
 _VERB_IN_SUBJECT = re.compile(
     r"[觉想说知要会能看希望打算去做吃喝玩听不没被把让给跟和与]|喜欢|认为|以为|发现|今天|明天|昨天|这|那|最近|刚才|有|什么|哪|怎|最|唯一|兴趣|一些"
 )
+_NAME = re.compile(r"[a-z][\w .-]{0,30}")
 _FLEETING = re.compile(
     r"(?:head|day|week|mood|turn|bad|guess|question|point|problem|issue|idea|thought|opinion|understanding|fault|pleasure|"
     r"apologies|concern|plan|only|first|next|last|best|step)s?$"
@@ -55,7 +56,12 @@ def match_attributes(sentence: Sentence, text: Text, earlier: str | None) -> lis
         inner = Clause(clause.start + start, clause.start + end, clause.text[start:end])
         if inner.text and not of_another(inner.text):
             standing = has("standing", clause.text)
-            proposal = _chinese(inner, text) or _english(inner, text, standing=standing) or _its(inner, text, earlier)
+            known = standing or bool(found) or clause is not sentence.clauses[0]
+            proposal = (
+                _chinese(inner, text, corrected=has("repair", sentence.text))
+                or _english(inner, text, known=known)
+                or _its(inner, text, earlier)
+            )
             if proposal:
                 found.append(proposal)
     return found
@@ -75,7 +81,7 @@ def subject_name(subject: str) -> str:
     return "_".join(kept)
 
 
-def _chinese(clause: Clause, text: Text) -> Proposal | None:
+def _chinese(clause: Clause, text: Text, *, corrected: bool) -> Proposal | None:
     for pattern in _ZH:
         match = pattern.match(clause.text)
         if match is None:
@@ -86,21 +92,22 @@ def _chinese(clause: Clause, text: Text) -> Proposal | None:
         own = bool(match.group("own"))
         if not subject or _VERB_IN_SUBJECT.search(subject.removeprefix("常去的").removeprefix("的")):
             continue
-        if not (ends_in_topic or (own and "的" in match.group("s"))):
+        name = corrected and _NAME.fullmatch(subject) is not None
+        if not (ends_in_topic or name or (own and "的" in match.group("s"))):
             continue
-        if not own and not has("change", clause.text):
+        if not (own or name or has("change", clause.text)):
             continue
         return _proposal(clause, text, subject, match.span("v"))
     return None
 
 
-def _english(clause: Clause, text: Text, *, standing: bool) -> Proposal | None:
+def _english(clause: Clause, text: Text, *, known: bool) -> Proposal | None:
     match = _EN.match(clause.text)
     if match is None:
         return None
     subject = match.group("s")
     named = topics(subject)
-    if match.group("own") == "the" and not (named and standing):
+    if match.group("own") == "the" and not (known and named):
         return None
     if _FLEETING.search(subject) or _PROCESS.match(match.group("v")):
         return None

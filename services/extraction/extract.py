@@ -54,9 +54,12 @@ def _of_message(turn: Turn, message: Message, text: Text) -> list[Candidate]:
         following = read[index + 1] if index + 1 < len(read) else None
         when = resolve(sentence.text, turn.occurred_at)
         doubted = following is not None and following.asks and starts("doubt", following.text)
+        ahead = when is not None and when.start > turn.occurred_at
         for_good = following is not None and _only_standing(following)
         proposals = (
-            [] if _only_standing(sentence) and index else _of_sentence(sentence, text, earlier, when, for_good=for_good)
+            []
+            if _only_standing(sentence) and index
+            else _of_sentence(sentence, text, earlier, when, for_good=for_good, ahead=ahead)
         )
         for proposal in proposals:
             coloured = _coloured(proposal, sentence, doubted=doubted, for_good=for_good)
@@ -69,7 +72,7 @@ def _of_message(turn: Turn, message: Message, text: Text) -> list[Candidate]:
 
 
 def _of_sentence(
-    sentence: Sentence, text: Text, earlier: str | None, when: Period | None, *, for_good: bool
+    sentence: Sentence, text: Text, earlier: str | None, when: Period | None, *, for_good: bool, ahead: bool
 ) -> list[Proposal]:
     if sentence.asks or has("sarcasm", sentence.text) or has("meta", sentence.text):
         return []
@@ -78,7 +81,7 @@ def _of_sentence(
     rules = match_rules(sentence, text, earlier, for_good=for_good)
     wished = [p for p in attributes if has("standing", sentence.clauses[sentence.clause_at(p.start)].text)]
     for proposals in (
-        match_plans(sentence, text, when),
+        match_plans(sentence, text, when, ahead=ahead),
         match_frames(sentence, text),
         [p for p in attributes if p not in wished],
         rules,

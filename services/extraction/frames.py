@@ -14,6 +14,12 @@ from services.extraction.segment import Sentence
 from services.extraction.vocabulary import respect, taste_of, tool_of, topics, vocabulary
 from services.extraction.wording import is_chinese, tidy_value
 
+_SELF = re.compile(r"^[^,，。]{0,8}我(?!们?的)")
+_OTHER = re.compile(r"[^,，。]{0,4}(?:你|他|她|它|谁|大家)")
+_PREDICATE = re.compile(
+    r"(?:现在|目前|平时|最近|也|还|很|特别|最|一直)*(?:住|在|做|当|是|养|有|喜欢|爱|讨厌|不喜欢|不吃|不再|不喝|对|来自|姓|叫|毕业|打算|改|每)"
+)
+
 
 class Frame(Frozen):
     """A form of sentence and what it claims."""
@@ -55,7 +61,21 @@ def _mixed(pattern: str) -> str:
 
 
 def match_frames(sentence: Sentence, text: Text) -> list[Proposal]:
-    """Return what the frames claim; the first frame that matches a stretch of the sentence has it."""
+    """Return what the frames claim of a sentence, also in clauses that leave out the subject said before."""
+    found, taken = _match(sentence, text)
+    self_speaks = False
+    for clause in sentence.clauses:
+        free = not any(start < clause.end and clause.start < end for start, end in taken)
+        if self_speaks and free and _PREDICATE.match(clause.text):
+            # The subject takes the place of the comma before the clause, so that offsets stay.
+            carried = Sentence(clause.start - 1, clause.end, f"我{clause.text}", (clause,), asks=False)
+            found += _match(carried, text)[0]
+        self_speaks = bool(_SELF.match(clause.text)) or (self_speaks and not _OTHER.match(clause.text))
+    return found
+
+
+def _match(sentence: Sentence, text: Text) -> tuple[list[Proposal], list[tuple[int, int]]]:
+    """Return claims and the stretches of the text they have; the first frame that matches a stretch has it."""
     taken: list[tuple[int, int]] = []
     found: list[Proposal] = []
     for frame, patterns in frames():
@@ -70,7 +90,7 @@ def match_frames(sentence: Sentence, text: Text) -> list[Proposal]:
                 if proposal:
                     taken.append(match.span())
                     found.append(proposal)
-    return found
+    return found, [(sentence.start + start, sentence.start + end) for start, end in taken]
 
 
 def _propose(frame: Frame, match: re.Match[str], sentence: Sentence, text: Text) -> Proposal | None:

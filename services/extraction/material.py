@@ -14,6 +14,7 @@ _LINE = re.compile(
     r"(?:INFO|WARN(?:ING)?|ERROR|DEBUG|TRACE)\b|HTTP[ /]\d|Traceback \(|File \"|at [\w.$]+\()[^\n]*",
     re.MULTILINE,
 )
+_SECRET = re.compile(r"\[secret:[a-z_]{1,40}\]")  # what ingest replaced is nothing the person says
 _TAG = re.compile(r"<!--|-->|</?[A-Za-z][A-Za-z0-9]{0,15}(?:\s[^<>\n]{0,200})?/?>|<!DOCTYPE[^<>]{0,100}>")
 _QUOTES = re.compile(
     r"「[^「」\n]{0,2000}」|『[^『』\n]{0,2000}』|“[^“”\n]{0,2000}”|\"[^\"\n]{0,2000}\"|(?<![\w'])'[^\n]{0,500}?'(?![\w'])"
@@ -44,6 +45,8 @@ def _blocks(shown: str) -> Iterator[tuple[int, int]]:
         yield opening, min(closing + 3, len(shown))
     for line in _LINE.finditer(shown):
         yield line.span()
+    for mark in _SECRET.finditer(shown):
+        yield mark.span()
     tags = [tag.span() for tag in _TAG.finditer(shown)]
     if len(tags) > 1:
         yield tags[0][0], tags[-1][1]

@@ -19,6 +19,11 @@ _WITHDRAWN = (
 _LEADING = re.compile(r"(?:是|了|要|会|就|再|to |be )*")
 _TEMPORARY = frozenset({"i'll", "i will", "we'll", "we will"})
 _SHORTEST = 2
+_DATED_ZH = re.compile(r"(?:要|会|得|将)?(?=(?:去|飞|回|搬|参加|出席|出差|面试|考|结婚|毕业|入职)(?!了|过))")
+_ERRAND_ZH = re.compile(r"(?:帮|给|替|提醒|叫|让)我|吗|怎么|推荐")
+_DATED_EN = re.compile(
+    r"(?<![a-z])(?:i'm|i am|we're|we are) (?=(?!going to)[a-z]+ing(?![a-z]))|(?<![a-z])i have (?=an? )"
+)
 _PLACE = re.compile(r"(?:an?|the|my|our|this|that|some|another) ")
 _GERUND = re.compile(r"[a-z]+ing(?![a-z])")
 _NO_PLAN = re.compile(r"(?:not )?have (?!to)[a-z]+|whether|if |not |that ")  # "I might have known" looks back
@@ -28,13 +33,13 @@ _ERRAND = re.compile(
 )
 
 
-def match_plans(sentence: Sentence, text: Text, when: Period | None) -> list[Proposal]:
-    """Return the plans a sentence states; `when` is the period that the sentence names."""
+def match_plans(sentence: Sentence, text: Text, when: Period | None, *, ahead: bool) -> list[Proposal]:
+    """Return the plans a sentence states; `when` is the period it names, `ahead` says that it has not begun."""
     found = _withdrawn(sentence, text)
     if found:
         return found
     for clause in sentence.clauses:
-        cue = lexicon()["plan"].search(clause.text)
+        cue = lexicon()["plan"].search(clause.text) or (_dated(clause.text, sentence.text) if ahead else None)
         if cue is None or has("third", clause.text[: cue.start()]) or has("once", clause.text[: cue.start()]):
             continue
         opening = _LEADING.match(clause.text, cue.end())
@@ -68,6 +73,14 @@ def _plan(clause: Clause, span: tuple[int, int], text: Text, when: Period | None
         assertion=Assertion.PLANNED,
         features=frozenset(features),
     )
+
+
+def _dated(clause: str, sentence: str) -> re.Match[str] | None:
+    """Return where a clause says what the person does at a time to come: 我 2 日去大理, I'm flying on Friday."""
+    chinese = _DATED_ZH.search(clause)
+    if chinese and "我" in sentence and not _ERRAND_ZH.search(clause):
+        return chinese
+    return _DATED_EN.search(clause)
 
 
 def _opening(doing: str) -> str:

@@ -18,7 +18,8 @@ _SETTING = re.compile(r"定在|安排在|改到|改为|改成|挪到|排在|(?<!
 _PLURAL_OF_MINE = re.compile(r"(?<![a-z])my (?:[a-z]+ ){0,2}[a-z]+s(?![a-z])")
 _WHEN_YOU = re.compile(r"^(?:when|whenever|if) (?:you|we|i)(?:'re|'m| )")
 _WANTS = re.compile(
-    r"(?<![a-z])(?:i(?:'d)? (?:never |always |just |really |don't |do not ){0,2}(?:like|want|need|prefer)|(?<!you )(?<!i )should|must)"
+    r"(?<![a-z])(?:i(?:'d)? (?:never |always |just |really |don't |do not ){0,2}(?:like|want|need|prefer)|"
+    r"(?<!you )(?<!i )should|must)"
     r"(?![a-z])"
 )
 _MINE = re.compile(r"(?<![a-z])(?:me|my)(?![a-z])")
@@ -40,11 +41,10 @@ def match_rules(sentence: Sentence, text: Text, earlier: str | None, *, for_good
         return []
     once = not for_good and Tempo.STANDING not in tempos and Tempo.ONCE in tempos
     kept = _kept(sentence, tempos, once=once)
-    parts = _parallel(kept)
-    groups = [[clause] for clause in parts] if parts else [kept]
+    groups = _groups(kept)
     shared = topics(kept[0].text)
     about = shared[-1].name if shared else earlier if _ANAPHOR.search(sentence.text) else None
-    found = [_rule(group, text, about, once=once) for group in groups if group]
+    found = [_rule(group, text, about, once=once) for group in groups]
     return [proposal for proposal in found if proposal is not None]
 
 
@@ -103,11 +103,33 @@ def _bare(clause: Clause) -> bool:
     return len(rest) < _SHORTEST + 1
 
 
-def _parallel(clauses: list[Clause]) -> list[Clause]:
-    """Return the clauses that each rule a topic of their own, when there are at least two."""
-    ruling = [c for c in clauses if topics(c.text) and respect(c.text, without=frozenset({"order", "choice"}))]
-    names = {topics(c.text)[-1].name for c in ruling}
-    return ruling if len(ruling) > 1 and len(names) == len(ruling) else []
+def _groups(clauses: list[Clause]) -> list[list[Clause]]:
+    """Return the clauses grouped into wishes: a clause that rules another respect or topic begins a wish of its own."""
+    groups: list[list[Clause]] = []
+    held: tuple[str, str] | None = None
+    for clause in clauses:
+        mine = _ruled(clause)
+        joined = "".join(c.text for c in groups[-1]) if groups else ""
+        if held is None and groups and (order := respect(joined)) is not None and order.name == "order":
+            held = ("", "order")
+        if not groups or (mine is not None and held is not None and _differs(mine, held)):
+            groups.append([clause])
+            held = mine
+        else:
+            groups[-1].append(clause)
+            held = held or mine
+    return groups
+
+
+def _differs(mine: tuple[str, str], held: tuple[str, str]) -> bool:
+    """Say whether a clause rules something else; "…, names may stay English" is an exception, not a rule of its own."""
+    return mine[1] != held[1] or bool(mine[0] and mine[0] != held[0])
+
+
+def _ruled(clause: Clause) -> tuple[str, str] | None:
+    ruled = respect(clause.text, without=frozenset({"choice", "order"}))
+    named = topics(clause.text)
+    return (named[-1].name if named else "", ruled.name) if ruled else None
 
 
 def _rule(clauses: list[Clause], text: Text, about: str | None, *, once: bool) -> Proposal | None:
@@ -117,7 +139,7 @@ def _rule(clauses: list[Clause], text: Text, about: str | None, *, once: bool) -
     shown = text.shown[start + first : start + last].strip()
     if len(shown) < _SHORTEST or not any(char.isalnum() for char in shown):
         return None
-    ruled = next((r for clause in clauses if (r := respect(clause.text)) is not None), None)
+    ruled = next((r for clause in clauses if (r := respect(clause.text)) is not None), None) or respect(folded)
     named = topics(folded)
     topic = _topic(named, ruled, folded) or about
     negative = _negative(folded, ruled)
@@ -174,5 +196,8 @@ def _negative(folded: str, ruled: Respect | None) -> str | None:
         at = folded.find(ruled.value)
         if at <= found.start() or ruled.name in {"limit", "budget"}:
             return None
+    before = re.split(r"[,，。]", folded[: found.start()])[:-1]
+    if any(_directive(clause) for clause in before):
+        return None  # "use A, do not use B" wants A
     rest = re.split(r"[,，。]", folded[found.end() :].strip(" ,，"))[0]
     return rest.strip() or None
