@@ -23,6 +23,7 @@ _WANTS = re.compile(
     r"(?![a-z])"
 )
 _MINE = re.compile(r"(?<![a-z])(?:me|my)(?![a-z])")
+_ADDRESSED = re.compile(r"^(?:再|老|总|[给帮替跟]我|ever |(?:send|show|give)(?:ing)? me |me )+")
 _ANAPHOR = re.compile(r"(?:就|都)?(?:它|那个|这个|这样|that|this|it)了?$")
 _SHORTEST = 2
 _FORMAT_TOPICS = frozenset(
@@ -139,12 +140,12 @@ def _rule(clauses: list[Clause], text: Text, about: str | None, *, once: bool) -
     shown = text.shown[start + first : start + last].strip()
     if len(shown) < _SHORTEST or not any(char.isalnum() for char in shown):
         return None
-    ruled = next((r for clause in clauses if (r := respect(clause.text)) is not None), None) or respect(folded)
+    ruled = _respect(clauses, folded)
     named = topics(folded)
     topic = _topic(named, ruled, folded) or about
     negative = _negative(folded, ruled)
     key = _key(topic, ruled, negative=negative is not None)
-    value = ruled.value if ruled and key else negative or shown
+    value = text.shown[start + ruled.start : start + ruled.end] if ruled and key else negative or shown
     return Proposal(
         frame="rule",
         kind=Kind.FORMAT
@@ -163,13 +164,23 @@ def _rule(clauses: list[Clause], text: Text, about: str | None, *, once: bool) -
     )
 
 
+def _respect(clauses: list[Clause], folded: str) -> Respect | None:
+    """Return the first aspect that a clause rules, else that the clauses rule together, with offsets in `folded`."""
+    for clause in clauses:
+        found = respect(clause.text)
+        if found is not None:
+            offset = clause.start - clauses[0].start
+            return found.model_copy(update={"start": found.start + offset, "end": found.end + offset})
+    return respect(folded)
+
+
 def _topic(named: list[Subject], ruled: Respect | None, folded: str) -> str | None:
     """Return the topic nearest before the aspect, as Chinese puts it; else the nearest after."""
     if not named:
         return None
     if ruled is None:
         return named[-1].name if is_chinese(folded) else named[0].name
-    at = folded.find(ruled.value)
+    at = ruled.start
     before = [topic for topic in named if topic.end <= at]
     return before[-1].name if before else named[0].name
 
@@ -192,12 +203,12 @@ def _negative(folded: str, ruled: Respect | None) -> str | None:
     found = lexicon()["negative"].search(folded)
     if found is None:
         return None
-    if ruled is not None:
-        at = folded.find(ruled.value)
-        if at <= found.start() or ruled.name in {"limit", "budget"}:
-            return None
+    if ruled is not None and (ruled.start <= found.start() or ruled.name in {"limit", "budget"}):
+        return None
     before = re.split(r"[,，。]", folded[: found.start()])[:-1]
     if any(_directive(clause) for clause in before):
         return None  # "use A, do not use B" wants A
     rest = re.split(r"[,，。]", folded[found.end() :].strip(" ,，"))[0]
-    return rest.strip() or None
+    rest = _ADDRESSED.sub("", rest)
+    _, end = tidy_span(rest, 0, len(rest))
+    return rest[:end].strip() or None

@@ -8,6 +8,9 @@ from services.extraction.normalise import Text
 
 _BEFORE = re.compile(r"[^。！？!?\n]{2,200}$")
 _LEFT = " \t,，:：;；"
+_ANAPHOR = re.compile(
+    r"(?:[这那](?:件事|些|个|段|条)?|以上|(?:刚才|前面|上面)(?:说?的)?(?:话|事)?|that|this|it|please|也|都|请|\s)*$"
+)
 _PRONOUN_ONLY = re.compile(
     r"^(?:这个|这件事|这些|这段|这|那个|此事|它|下来|了|this|that|it|any of this|but|,|，|:|：|。|\.|\s|你|就|吧)*$"
 )
@@ -27,7 +30,8 @@ def suppressions(message: Message, text: Text) -> list[Suppression]:
         after = text.folded[end:paragraph]
         if _PRONOUN_ONLY.match(after):
             before = _BEFORE.search(text.folded, 0, start)
-            begin = before.start() if before and before.group().strip(_LEFT) else _sentence_before(text.folded, start)
+            said = before is not None and not _ANAPHOR.match(before.group().strip(_LEFT))
+            begin = before.start() if before and said else _sentence_before(text.folded, start)
             spans = [(begin, start)]
         else:
             spans = [(end, paragraph)]
@@ -37,7 +41,8 @@ def suppressions(message: Message, text: Text) -> list[Suppression]:
 
 
 def _sentence_before(folded: str, start: int) -> int:
-    stop = len(folded[:start].rstrip("。！？!?\n \t.,，"))
+    mark = max(folded.rfind(mark, 0, start) for mark in "。！？!?\n.")
+    stop = len(folded[: max(mark, 0)].rstrip("。！？!?\n \t.,，"))
     return max((folded.rfind(mark, 0, stop) + 1 for mark in "。！？!?\n"), default=0)
 
 

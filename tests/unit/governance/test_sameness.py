@@ -1,0 +1,52 @@
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from services.governance.sameness import normal_value, tag_basis
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("深色背景", "a dark background"),
+        ("繁體中文", "繁体中文"),
+        ("簡潔", "concise"),
+        ("ＰＤＦ", "pdf"),
+        ("周四", "Thursdays"),
+        ("五个 要点", "5 bullet points"),
+    ],
+)
+def test_one_value_in_two_forms_is_normalised_alike(one: str, other: str) -> None:
+    """Script, width, case, plural and, as far as the list reaches, language do not matter."""
+    assert normal_value(one) == normal_value(other)
+
+
+@pytest.mark.parametrize(
+    ("one", "other"), [("2 spaces", "4 spaces"), ("不放糖", "放糖"), ("cats", "dogs"), ("周四", "周五"), ("", "x")]
+)
+def test_two_values_stay_two(one: str, other: str) -> None:
+    """Numbers, negations and names keep values apart."""
+    assert normal_value(one) != normal_value(other)
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "basis"),
+    [
+        ("home.city", "Porto", "personal|home.city"),
+        ("taste.food", "Thai food", "personal|taste.food|thai food"),
+        ("email.content", "表情", "personal|email.content|emoji"),
+        (None, "Call it a day", "personal||call day"),
+        (None, "🐧", "personal||🐧"),
+        (None, " ", None),
+    ],
+)
+def test_the_tag_names_the_same_thing(key: str | None, value: str, basis: str | None) -> None:
+    """Scope and key for one value, with the value for several, the value alone without a key."""
+    assert tag_basis("personal", key, value) == basis
+
+
+@given(st.text(max_size=80))
+def test_any_value_can_be_normalised(value: str) -> None:
+    """No value makes normalising fail, and it is stable."""
+    assert normal_value(value) == normal_value(value)
+    tag_basis("personal", None, value)
