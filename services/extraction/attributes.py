@@ -31,10 +31,15 @@ _EN = re.compile(
     r"costs?|has|have) (?:(?:now|currently|always|called|named|written in|based on|based in|built with|made of) )?"
     r"(?P<v>[^;!?\n]{1,80})$"
 )
+_EN_DAY = re.compile(
+    r"^(?P<own>we|i) (?:(?:now|always|usually) )?(?P<s>[a-z]+)(?P<o>(?: [a-z]+){0,3}?) on "
+    r"(?P<v>(?:mon|tues|wednes|thurs|fri|satur|sun)days)(?: now)?$"
+)
 _EN_ITS = re.compile(r"^(?:it|they) (?P<always>always |usually |never )(?P<v>[a-z][^;!?\n]{2,60})$")
 _VERB_IN_SUBJECT = re.compile(
     r"[觉想说知要会能看希望打算去做吃喝玩听不没被把让给跟和与]|喜欢|认为|以为|发现|今天|明天|昨天|这|那|最近|刚才|有|什么|哪|怎|最|唯一|兴趣|一些"
 )
+_SET = re.compile(r"用的是|换成|改成|改用|放在|存在|定在|名叫|升级到")
 _NAME = re.compile(r"[a-z][\w .-]{0,30}")
 _FLEETING = re.compile(
     r"(?:head|day|week|mood|turn|bad|guess|question|point|problem|issue|idea|thought|opinion|understanding|fault|pleasure|"
@@ -92,8 +97,9 @@ def _chinese(clause: Clause, text: Text, *, corrected: bool) -> Proposal | None:
         own = bool(match.group("own"))
         if not subject or _VERB_IN_SUBJECT.search(subject.removeprefix("常去的").removeprefix("的")):
             continue
+        sort = own and _SET.search(clause.text) is not None
         name = corrected and _NAME.fullmatch(subject) is not None
-        if not (ends_in_topic or name or (own and "的" in match.group("s"))):
+        if not (ends_in_topic or name or sort or (own and "的" in match.group("s"))):
             continue
         if not (own or name or has("change", clause.text)):
             continue
@@ -104,7 +110,8 @@ def _chinese(clause: Clause, text: Text, *, corrected: bool) -> Proposal | None:
 def _english(clause: Clause, text: Text, *, known: bool) -> Proposal | None:
     match = _EN.match(clause.text)
     if match is None:
-        return None
+        day = _EN_DAY.match(clause.text)
+        return _proposal(clause, text, f"{day.group('s')}{day.group('o')}", day.span("v")) if day else None
     subject = match.group("s")
     named = topics(subject)
     if match.group("own") == "the" and not (known and named):

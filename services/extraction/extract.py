@@ -22,6 +22,7 @@ from services.extraction.wishes import suppressions
 
 EXTRACTOR = "rules/1"
 _SHORT = 32
+_OPENING = 30  # who speaks is said at the beginning
 _FILLER = re.compile(r"(?:please|just|so|and|do|that|this|it|too|[\s,，都就请吧哦了这那样个])+")
 _BY_CONTEXT = frozenset({"called", "prefer"})  # what one wants to be called depends on who listens
 
@@ -77,8 +78,9 @@ def _of_sentence(
     if sentence.asks or has("sarcasm", sentence.text) or has("meta", sentence.text):
         return []
     chosen: list[Proposal] = []
-    attributes = match_attributes(sentence, text, earlier)
-    rules = match_rules(sentence, text, earlier, for_good=for_good)
+    others = has("reported", sentence.text[:_OPENING])
+    attributes = [] if others else match_attributes(sentence, text, earlier)
+    rules = [] if others else match_rules(sentence, text, earlier, for_good=for_good)
     wished = [p for p in attributes if has("standing", sentence.clauses[sentence.clause_at(p.start)].text)]
     for proposals in (
         match_plans(sentence, text, when, ahead=ahead),

@@ -51,6 +51,7 @@ class Reason(StrEnum):
     SAME = "same", "duplicate", "Says again what a current memory says."
     NEWER_STATEMENT = "newer_statement", "conflict", "A newer statement about the same thing."
     WITHDRAWN = "withdrawn", "conflict", "The person says that it is no longer so."
+    NOTHING_TO_WITHDRAW = "nothing_to_withdraw", "conflict", "A plan was called off that is not remembered."
     STALE = "stale", "conflict", "An older statement than the one that is current."
     LOWER_CONFIDENCE = "lower_confidence", "conflict", "Contradicts a memory that was stated more surely."
     NEW = "new", "judge", "Nothing stands against it."

@@ -7,10 +7,11 @@ from services.governance.view import Living, Ruling, View, Writing, rule
 
 
 def conflict(candidate: Candidate, view: View) -> Ruling | None:
-    """Supersede an older contradicting memory; reject a statement older than the one it contradicts."""
+    """Supersede an older contradicting memory; reject one older than what it contradicts, or that withdraws nothing."""
     against = [living for living in view.living if _contradicts(candidate, living)]
     if not against:
-        return None
+        withdrawn = candidate.kind is Kind.PLAN and not candidate.positive
+        return rule(Outcome.WORKING_ONLY, Reason.NOTHING_TO_WITHDRAW) if withdrawn else None
     latest = max(against, key=lambda living: (living.occurred_at, living.recorded_at))
     if candidate.assertion is Assertion.PAST or view.turn.occurred_at < latest.occurred_at:
         return rule(Outcome.REJECTED, Reason.STALE)

@@ -51,3 +51,8 @@ def test_the_reason_page_lists_every_code_once() -> None:
     table = reason_table()
     assert all(table.count(f"`{reason.value}`") == 1 for reason in Reason)
     assert all(reason.value == reason.value.lower().replace(" ", "_") for reason in Reason)
+
+
+def test_the_reason_page_in_the_tree_is_the_generated_one() -> None:
+    """Whoever adds a code writes the page anew."""
+    assert Path("services/governance/REASONS.md").read_text("utf-8") == reason_table()
