@@ -196,6 +196,20 @@ async def read_sealed(connection: Connection, after: Position, limit: int) -> li
     return [stored(row["envelope"], row["position"]) for row in rows]
 
 
+async def read_stream_behind(
+    connection: Connection, scope: Scope, stream: str, after: Position
+) -> list[StoredEvent]:
+    """Read the sealed events of one stream behind a position; costs what lies behind it, not what the stream holds."""
+    rows = await connection.fetch(
+        """select s.position, e.envelope from log.sealed s join log.event e using (seq)
+           where s.position > $3 and e.tenant_id = $1 and e.stream = $2 order by s.position""",
+        scope.tenant_id,
+        stream,
+        after,
+    )
+    return [stored(row["envelope"], row["position"]) for row in rows]
+
+
 async def read_bodies(connection: Connection, event_ids: Iterable[EventId]) -> dict[tuple[EventId, str], bytes]:
     """Read the ciphertexts that are still there, by event and part."""
     rows: list[Row] = await connection.fetch(

@@ -1,11 +1,11 @@
 """Where the top of the key hierarchy lies: outside both databases."""
 
-import os
 from pathlib import Path
 from typing import Protocol
 from uuid import UUID
 
 from events.errors import CenotaphError
+from events.keyfile import key_file
 
 
 class Provider(Protocol):
@@ -30,15 +30,7 @@ class FileProvider:
 
     def create(self, epoch_id: UUID) -> bytes:
         """Make and keep the secret of a new epoch, durable before it is used."""
-        self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        secret = os.urandom(32)
-        handle = os.open(self._path(epoch_id), os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        try:
-            os.write(handle, secret)
-            os.fsync(handle)
-        finally:
-            os.close(handle)
-        return secret
+        return key_file(self._path(epoch_id))
 
     def secret(self, epoch_id: UUID) -> bytes:
         """Return the secret of an epoch.

@@ -3,6 +3,7 @@
 from collections import defaultdict
 from collections.abc import Collection, Sequence
 from dataclasses import fields
+from datetime import datetime
 from typing import ClassVar
 from uuid import UUID
 
@@ -128,6 +129,30 @@ async def read_living(connection: Connection, scope: Scope, tags: Collection[byt
     return {(fact.memory_id, fact.version): fact for fact in map(fact_from, rows)}
 
 
+async def read_page(
+    connection: Connection,
+    scope: Scope,
+    statuses: Collection[str],
+    limit: int,
+    before: tuple[datetime, UUID, int] | None,
+) -> State:
+    """Read one page of memory versions of some statuses, newest first, behind a place of an earlier page."""
+    at, memory, version = before or (None, None, None)
+    rows = await connection.fetch(
+        f"""select {_COLUMNS} from facts.memory where tenant_id = $1 and subject_id = $2 and status = any($3::text[])
+            and ($4::timestamptz is null or (recorded_at, memory_id, version) < ($4, $5::uuid, $6::integer))
+            order by recorded_at desc, memory_id desc, version desc limit $7""",
+        scope.tenant_id,
+        scope.subject_id,
+        list(statuses),
+        at,
+        memory,
+        version,
+        limit,
+    )
+    return {(fact.memory_id, fact.version): fact for fact in map(fact_from, rows)}
+
+
 async def newer_events(connection: Connection, scope: Scope) -> tuple[list[StoredEvent], int]:
     """Read what the facts table has not folded yet, and the version the person's memory stream has reached."""
     applied: int = (
@@ -138,11 +163,3 @@ async def newer_events(connection: Connection, scope: Scope) -> tuple[list[Store
     )
     events = await read_stream(connection, scope, f"memory/{scope.subject_id}", applied)
     return events, events[-1].version if events else applied
-
-
-async def holders(connection: Connection, memory_id: UUID) -> int:
-    """Count the rows of a memory that are more than a stone (a raw read for probes)."""
-    count: int = await connection.fetchval(
-        "select count(*) from facts.memory where memory_id = $1 and (status <> 'forgotten' or tag is not null)", memory_id
-    )
-    return count

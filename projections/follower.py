@@ -30,6 +30,14 @@ async def position_of(connection: Connection, name: str) -> Position:
     return Position(-1 if position is None else position)
 
 
+async def place_of(connection: Connection, name: str) -> str:
+    """Return the schema or collection that serves a read model now."""
+    place: str = await connection.fetchval(
+        "select place from read_model.checkpoint where name = $1 order by version desc limit 1", name
+    )
+    return place
+
+
 class Follower:
     """Applies the sealed tail to one read model.
 

@@ -3,7 +3,6 @@
 The statement is canonical JSON; the signature is Ed25519 (RFC 8032) over its UTF-8 bytes.
 """
 
-import os
 from base64 import b64decode, b64encode
 from collections.abc import Sequence
 from datetime import datetime
@@ -15,6 +14,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey,
 
 from events.canon import encode
 from events.envelope import StoredEvent
+from events.keyfile import key_file, write_once
 from events.model import LayerFinding, Tombstoned
 
 OUT_OF_SCOPE = (
@@ -74,15 +74,9 @@ class Signer:
     """
 
     def __init__(self, folder: Path) -> None:
-        path = folder / "receipts.key"
-        if not path.exists():
-            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-            _write_once(path, os.urandom(32))
-        self._key = Ed25519PrivateKey.from_private_bytes(path.read_bytes())
+        self._key = Ed25519PrivateKey.from_private_bytes(key_file(folder / "receipts.key"))
         self.public = b64encode(self._key.public_key().public_bytes_raw()).decode()
-        public = folder / "receipts.pub"
-        if not public.exists():
-            _write_once(public, self.public.encode() + b"\n")
+        write_once(folder / "receipts.pub", self.public.encode() + b"\n")
 
     def sign(self, statement: str) -> str:
         """Sign a statement; return the signature in base64."""
@@ -96,20 +90,3 @@ def verify(statement: str, signature: str, public: str) -> bool:
     except (InvalidSignature, ValueError):
         return False
     return True
-
-
-def _write_once(path: Path, content: bytes) -> None:
-    """Write a file whole or not at all; of two processes the first one wins."""
-    temporary = path.with_name(f".{path.name}.{os.getpid()}")
-    handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-    try:
-        os.write(handle, content)
-        os.fsync(handle)
-    finally:
-        os.close(handle)
-    try:
-        os.link(temporary, path)
-    except FileExistsError:
-        pass
-    finally:
-        temporary.unlink()

@@ -157,5 +157,5 @@ def table_probes(prober: Database) -> Sequence[TableProbe]:
             },
             "sessions",
         ),
-        TableProbe("reads", prober, {"by_id": "select count(*) from ops.read, asked where memories && asked.memories"}),
+        TableProbe("reads", prober, {"by_id": "select count(*) from ops.read r, asked where r.memories && asked.memories"}),
     )

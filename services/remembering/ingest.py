@@ -23,21 +23,11 @@ from events.postgres import Database
 from events.vault import Keyring, Vault
 from projections.sessions import message_part
 from services.governance.secrets import redact
+from services.wire.names import message_name
 from services.wire.turns import MessageIn, TurnAnswer, TurnIn
 
-_SEPARATOR = "\x1f"  # cannot occur in an outside id
 _SEALED_WITHIN_S = 0.3
 _POLL_S = 0.01
-
-
-def message_name(turn: str, message: str) -> tuple[str, str]:
-    """Name a message by its outside ids: its own is unique within the turn only."""
-    return "message", f"{turn}{_SEPARATOR}{message}"
-
-
-def message_of(outside: str) -> str:
-    """Return a message's own outside id."""
-    return outside.rpartition(_SEPARATOR)[2]
 
 
 class Ingest:

@@ -153,7 +153,7 @@ class Rememberer:
         self, keyring: Keyring, stored: StoredEvent, event: TurnFinalized, decisions: Sequence[Decision]
     ) -> tuple[NewEvent, ...]:
         written = [decision.body for decision in decisions if decision.written and decision.body is not None]
-        vectors = iter(await self._embedder.passages([body.content for body in written]) if written else ())
+        vectors = iter(await self._embedder.embed_passages([body.content for body in written]) if written else ())
         keys = iter(await keyring.lease(sum(decision.body is not None for decision in decisions)))
         hold = timedelta(days=self._policy.hold_days)
         events = []

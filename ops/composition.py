@@ -1,0 +1,305 @@
+"""The one place where everything is wired: a process takes from here what it runs."""
+
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, field
+from datetime import timedelta
+from functools import cached_property
+
+import redis.asyncio as redis
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from redis.exceptions import RedisError
+
+from events.errors import UnavailableError
+from events.keyfile import key_file
+from events.log import EventLog
+from events.model import Scope, TenantId
+from events.postgres import Database
+from events.provider import FileProvider
+from events.sealer import Sealer
+from events.vault import Vault
+from ops.backend import System
+from ops.embedded import Endpoints
+from ops.keystore import ApiKeys
+from ops.migrations import migrate
+from ops.settings import Settings
+from projections.embedding import Embedder
+from projections.facts import Facts
+from projections.follower import Follower
+from projections.index import IndexReader
+from projections.keywords import Keywords
+from projections.milvus import Milvus
+from projections.model import Projection
+from projections.sessions import Sessions
+from projections.vector_index import VectorIndex
+from services.access.tokens import TokenSigner
+from services.forgetting.finisher import Finisher
+from services.forgetting.forget import Forgetter
+from services.forgetting.layers import Registry
+from services.forgetting.letters import DeadLetterProbe, DeadLetters
+from services.forgetting.queues import QueueProbe
+from services.forgetting.receipt import Signer
+from services.forgetting.receipts import Receipts
+from services.forgetting.second_place import Directory
+from services.forgetting.semantic import Answer, ReadPathProbe, VectorLayer, VectorLayerProbe
+from services.forgetting.tables import Followed, KeyProbe, NotConfigured, Reads, table_probes
+from services.governance.policy import shipped_policy
+from services.recall.catalogue import Catalogue
+from services.recall.contexts import Contexts
+from services.recall.recall import Recall
+from services.remembering.ingest import Ingest
+from services.remembering.remember import Rememberer
+from services.wire.limits import Limits
+from workers import erase, project, remember, seal
+from workers.delivery import Delivery, Route
+from workers.ingest import TurnStream
+from workers.jobs import Jobs
+
+Closer = Callable[[], Awaitable[None]]
+Work = Callable[[], Awaitable[None]]
+
+_PROBE_ANSWERS = 10
+
+
+@dataclass
+class Composition:
+    """Builds parts on first use and closes what it built.
+
+    Args:
+        settings: what the operator set.
+        endpoints: where the stores are.
+    """
+
+    settings: Settings
+    endpoints: Endpoints
+    _pools: dict[tuple[str, str | None], Database] = field(default_factory=dict)
+    _closers: list[Closer] = field(default_factory=list)
+
+    async def migrate(self) -> None:
+        """Bring both clusters to the newest schema."""
+        await migrate(self.endpoints.database_url, "log")
+        await migrate(self.endpoints.vault_url, "vault")
+
+    async def close(self) -> None:
+        """Close everything that was built, newest first."""
+        while self._closers:
+            await self._closers.pop()()
+
+    # ── stores ────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def log(self, role: str | None) -> Database:
+        """Return the pool of the log's cluster under a role, `cenotaph_` left out; None for the owner."""
+        return self._pool(self.endpoints.database_url, role and f"cenotaph_{role}")
+
+    def vault(self, role: str) -> Vault:
+        """Return the vault under a role, `vault_` left out."""
+        return Vault(self._pool(self.endpoints.vault_url, f"vault_{role}"), FileProvider(self.settings.keys))
+
+    def _pool(self, url: str, role: str | None) -> Database:
+        if (url, role) not in self._pools:
+            pool = Database(url, role)
+            self._pools[url, role] = pool
+            self._closers.append(pool.close)
+        return self._pools[url, role]
+
+    @cached_property
+    def events(self) -> EventLog:
+        """The log's write path."""
+        log = EventLog(self.log("appender"))
+        self._closers.append(log.close)
+        return log
+
+    @cached_property
+    def milvus(self) -> Milvus:
+        """The connection to the vector index."""
+        milvus = Milvus(self.endpoints.milvus_uri)
+        self._closers.append(milvus.close)
+        return milvus
+
+    @cached_property
+    def vectors(self) -> VectorIndex:
+        """The vector index."""
+        return VectorIndex(self.milvus, IndexReader(self.vault("opener")))
+
+    @cached_property
+    def embedder(self) -> Embedder:
+        """The embedding model."""
+        embedder = Embedder()
+
+        async def close() -> None:
+            embedder.close()
+
+        self._closers.append(close)
+        return embedder
+
+    @cached_property
+    def jobs(self) -> Jobs:
+        """Where jobs are queued."""
+        jobs = Jobs(self.endpoints.redis_url)
+        self._closers.append(jobs.close)
+        return jobs
+
+    # ── services ──────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    @cached_property
+    def limits(self) -> Limits:
+        """How much one request may carry."""
+        return Limits(
+            max_messages=self.settings.max_messages,
+            max_message_chars=self.settings.max_message_chars,
+            max_skew=timedelta(seconds=self.settings.max_future_skew_s),
+            max_body_bytes=self.settings.max_body_bytes,
+        )
+
+    @cached_property
+    def tokens(self) -> TokenSigner:
+        """Mints and checks short tokens."""
+        return TokenSigner(Ed25519PrivateKey.from_private_bytes(key_file(self.settings.keys / "tokens.key")))
+
+    @cached_property
+    def recall(self) -> Recall:
+        """Finds memories."""
+        return Recall(self.log("reader"), self.vault("keeper"), self.vectors, self.embedder)
+
+    @cached_property
+    def ingest(self) -> Ingest:
+        """Stores turns."""
+        return Ingest(self.vault("keeper"), self.events, self.log("reader"))
+
+    @cached_property
+    def letters(self) -> DeadLetters:
+        """Keeps what could not be handled."""
+        return DeadLetters(self.log("eraser"), self.vault("keeper"))
+
+    @cached_property
+    def api_keys(self) -> ApiKeys:
+        """The callers' keys; adding one takes the owner."""
+        return ApiKeys(self.log("reader"))
+
+    async def create_tenant(self) -> tuple[TenantId, str]:
+        """Make a tenant with an API key; the key is shown once."""
+        tenant = await self.vault("keeper").create_tenant()
+        return tenant, await ApiKeys(self.log(None)).create(tenant)
+
+    @cached_property
+    def backend(self) -> System:
+        """Everything behind the door."""
+        reader, keeper = self.log("reader"), self.vault("keeper")
+        return System(
+            ingest=self.ingest,
+            contexts=Contexts(reader, keeper, self.recall),
+            catalogue=Catalogue(reader, keeper),
+            forgetter=Forgetter(self.log("appender"), reader),
+            receipt_book=Receipts(reader, keeper),
+            vault=keeper,
+            keys=self.api_keys,
+            reader=reader,
+            stores={"log": self._sign_of_log, "vault": self._sign_of_vault, "redis": self._sign_of_redis},
+        )
+
+    async def _sign_of_log(self) -> None:
+        async with self.log("reader").connection() as connection:
+            await connection.fetchval("select 1")
+
+    async def _sign_of_vault(self) -> None:
+        async with self._pool(self.endpoints.vault_url, "vault_keeper").connection() as connection:
+            await connection.fetchval("select 1")
+
+    async def _sign_of_redis(self) -> None:
+        client = redis.from_url(self.endpoints.redis_url)
+        try:
+            await client.ping()
+        except RedisError as error:
+            raise UnavailableError("redis does not answer") from error
+        finally:
+            await client.aclose()
+
+    @cached_property
+    def registry(self) -> Registry:
+        """Every layer that may hold a memory, and the probe that asks it."""
+        eraser, prober = self.log("eraser"), self.log("prober")
+        letters_read = DeadLetters(prober, self.vault("opener"))
+        vectors = VectorLayerProbe(prober, self.endpoints.milvus_uri)
+        queues = QueueProbe(self.endpoints.redis_url)
+        self._closers += [vectors.close, queues.close]
+        return Registry(
+            layers=(
+                Followed("facts", "facts", eraser),
+                Followed("keyword_index", "keywords", eraser),
+                Followed("recent_turns", "sessions", eraser),
+                VectorLayer(eraser, self.vectors),
+                Reads(eraser),
+                self.letters,
+            ),
+            probes=(
+                *table_probes(prober),
+                KeyProbe(self.vault("opener")),
+                vectors,
+                ReadPathProbe(self._ask),
+                queues,
+                DeadLetterProbe(letters_read),
+                NotConfigured("semantic_cache"),
+                NotConfigured("summary_store"),
+                NotConfigured("backup_manifest"),
+            ),
+        )
+
+    async def _ask(self, scope: Scope, text: str) -> Sequence[Answer]:
+        """Ask the read path as an agent would."""
+        found = await self.recall.recall(scope, text)
+        return [Answer(each.fact.memory_id, each.body) for each in found.recalled[:_PROBE_ANSWERS]]
+
+    @cached_property
+    def finisher(self) -> Finisher:
+        """Carries out erasures."""
+        return Finisher(
+            self.log("eraser"),
+            self.vault("eraser"),
+            self.registry,
+            Directory(self.settings.second_place),
+            Signer(self.settings.keys),
+        )
+
+    # ── workers ───────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def projections(self) -> dict[str, Projection]:
+        """Return every read model by name."""
+        index = IndexReader(self.vault("opener"))
+        models: tuple[Projection, ...] = (Facts(index), Keywords(index), Sessions(), self.vectors)
+        return {model.name: model for model in models}
+
+    def delivery(self, *routes: Route) -> Delivery:
+        """Consume Redis streams."""
+        return Delivery(
+            self.endpoints.redis_url, routes, self.settings.delivery_cap, self.settings.reclaim_idle_ms
+        )
+
+    def workers(self) -> dict[str, tuple[Sequence[Work], Sequence[Callable[[], Route]]]]:
+        """Return every worker by name: loops it runs, and routes it consumes."""
+        return {
+            "seal": ([lambda: seal.seal(Sealer(self.log("sealer")))], []),
+            "project": ([self._project], []),
+            "ingest": ([], [lambda: TurnStream(self.ingest, self.tokens.verifier, self.letters, self.limits).route()]),
+            "remember": (
+                [lambda: remember.sweep(self.log("projector"), self.jobs, self.settings.sweep_after_s)],
+                [lambda: remember.RememberJobs(self._rememberer(), self.letters).route()],
+            ),
+            "erase": (
+                [lambda: erase.resume(self.finisher)],
+                [lambda: erase.EraseJobs(self.finisher, self.letters).route()],
+            ),
+        }
+
+    async def _project(self) -> None:
+        projector = self.log("projector")
+        models = [*self.projections().values(), project.Dispatch(self.jobs)]
+        await project.project([Follower(model, projector) for model in models], self.endpoints.database_url)
+
+    def _rememberer(self) -> Rememberer:
+        return Rememberer(
+            self.vault("keeper"),
+            self.events,
+            self.log("projector"),
+            self.log("reader"),
+            self.embedder,
+            shipped_policy(),
+        )

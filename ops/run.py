@@ -1,0 +1,124 @@
+"""Running parts of the system in one process until it is told to stop."""
+
+import asyncio
+import signal
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from contextlib import AsyncExitStack, suppress
+
+import structlog
+import uvicorn
+
+from events.errors import CenotaphError
+from ops.composition import Composition
+from services.api.app import create_app
+from services.api.server import server_config
+from workers.delivery import Route
+
+log = structlog.get_logger(__name__)
+
+ALL_WORKERS = ("seal", "project", "ingest", "remember", "erase")
+
+
+class Running:
+    """Workers and, if asked for, the door, as tasks of one event loop.
+
+    Args:
+        composition: where the parts come from.
+        workers: which workers to run.
+        door: whether to serve HTTP.
+    """
+
+    def __init__(self, composition: Composition, workers: Iterable[str], *, door: bool) -> None:
+        self._composition = composition
+        self._workers = tuple(workers)
+        self._door = door
+        self._stack = AsyncExitStack()
+        self.port: int | None = None
+
+    async def __aenter__(self) -> "Running":
+        """Start everything; the door answers when this returns.
+
+        Raises:
+            CenotaphError: an unknown worker, or the port is taken.
+        """
+        known = self._composition.workers()
+        if unknown := set(self._workers) - known.keys():
+            raise CenotaphError(f"no such worker: {', '.join(sorted(unknown))}; known: {', '.join(known)}")
+        try:
+            self._stack.push_async_callback(self._composition.close)
+            loops: list[Callable[[], Awaitable[None]]] = []
+            routes: list[Route] = []
+            for name in self._workers:
+                own_loops, own_routes = known[name]
+                loops += own_loops
+                routes += [route() for route in own_routes]
+            for number, loop in enumerate(loops):
+                self._spawn(loop, f"worker-{number}")
+            if routes:
+                delivery = self._composition.delivery(*routes)
+                await delivery.start()
+                self._stack.push_async_callback(delivery.stop)
+            if self._door:
+                await self._serve()
+        except BaseException:
+            await self._stack.aclose()
+            raise
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        """Stop everything, the door first."""
+        await self._stack.aclose()
+
+    def _spawn(self, work: Callable[[], Awaitable[None]], name: str) -> None:
+        task = asyncio.ensure_future(work())
+        task.set_name(name)
+
+        async def cancel() -> None:
+            task.cancel()
+            with suppress(asyncio.CancelledError):
+                await task
+
+        self._stack.push_async_callback(cancel)
+
+    async def _serve(self) -> None:
+        composition, settings = self._composition, self._composition.settings
+        app = create_app(composition.backend, composition.tokens, composition.limits)
+        await composition.embedder.embed_query("warm up")
+        server = _Server(server_config(app, host=settings.host, port=settings.port))
+        task = asyncio.create_task(server.serve(), name="door")
+        while not server.started:
+            if task.done():
+                raise CenotaphError(f"port {settings.port} on {settings.host} cannot be used; set CENOTAPH_PORT")
+            await asyncio.sleep(0.01)
+        self.port = server.servers[0].sockets[0].getsockname()[1]
+
+        async def stop() -> None:
+            server.should_exit = True
+            await task
+
+        self._stack.push_async_callback(stop)
+
+
+class _Server(uvicorn.Server):
+    """Uvicorn without its signal handlers: the process that runs everything decides when to stop."""
+
+    def capture_signals(self) -> "suppress":  # type: ignore[override]
+        return suppress()
+
+
+async def until_stopped(check: Callable[[], None] | None = None, every_s: float = 1.0) -> None:
+    """Wait for SIGINT or SIGTERM, running a check now and then."""
+    stopped = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(number, stopped.set)
+    while not stopped.is_set():
+        if check is not None:
+            check()
+        with suppress(TimeoutError):
+            await asyncio.wait_for(stopped.wait(), every_s)
+
+
+def names(workers: Sequence[str]) -> tuple[str, ...]:
+    """Return the workers asked for, all of them if none is named."""
+    return tuple(workers) or ALL_WORKERS

@@ -1,0 +1,81 @@
+"""What goes into a context and what comes out of it, as frozen values."""
+
+from dataclasses import dataclass
+from typing import Literal
+from uuid import UUID
+
+from events.model import Kind, MemoryId, MessageId, Role
+from services.context.roles import Part
+
+Reason = Literal["role", "limit", "budget", "duplicate", "empty"]
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """A memory that recall found for this context; its flags stand beside it in the text."""
+
+    memory_id: MemoryId
+    version: int
+    kind: Kind
+    content: str
+    score: float
+    stale: bool = False
+    recheck: bool = False
+    in_conflict: bool = False
+    source_forgotten: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """A message of a recent turn."""
+
+    message_id: MessageId
+    role: Role
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """The state of the task at hand: what must hold stands first."""
+
+    task_id: UUID
+    goal: str
+    constraints: tuple[str, ...] = ()
+    step: str | None = None
+    pending: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Cited:
+    """A memory version that stands in the text."""
+
+    memory_id: MemoryId
+    version: int
+
+
+@dataclass(frozen=True, slots=True)
+class LeftOut:
+    """What did not get in: the id of a memory (with its version), a message or a task, and why."""
+
+    id: UUID
+    version: int | None
+    reason: Reason
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """One labelled part of the text; the lines as they stand in it."""
+
+    name: Part
+    lines: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Compiled:
+    """A context within its budget. With nothing to say the text is empty and costs nothing."""
+
+    text: str
+    sections: tuple[Section, ...]
+    used_tokens: int
+    cited: tuple[Cited, ...]
+    left_out: tuple[LeftOut, ...]

@@ -1,0 +1,112 @@
+"""Receipts as their person sees them: pending ones fill layer by layer, propagated ones are signed."""
+
+from base64 import urlsafe_b64decode, urlsafe_b64encode
+from datetime import datetime
+from uuid import UUID
+
+from events.errors import BadInputError
+from events.log import read_events
+from events.model import EventId, LayerFinding, Scope, Tombstoned
+from events.postgres import Connection, Database, Row
+from events.vault import Keyring, Vault
+from services.forgetting.receipt import OUT_OF_SCOPE
+from services.wire.receipts import LayerView, ReceiptPage, ReceiptView
+
+
+class Receipts:
+    """Reads receipts of one person.
+
+    Args:
+        reader: a pool under `cenotaph_reader`.
+        vault: with the right to open keys, for the outside ids of turns.
+    """
+
+    def __init__(self, reader: Database, vault: Vault) -> None:
+        self._reader = reader
+        self._vault = vault
+
+    async def show(self, scope: Scope, receipt_id: EventId) -> ReceiptView | None:
+        """Show how far one deletion has come; the receipt's id is the tombstone's."""
+        keyring = await self._vault.keyring(scope)
+        async with self._reader.transaction(scope) as connection:
+            return await _view(connection, keyring, receipt_id)
+
+    async def page(self, scope: Scope, limit: int, cursor: str | None) -> ReceiptPage:
+        """List deletions, newest first.
+
+        Raises:
+            BadInputError: the cursor is not one this method gave out.
+        """
+        before = None if cursor is None else _before(cursor)
+        keyring = await self._vault.keyring(scope)
+        at, last = before or (None, None)
+        async with self._reader.transaction(scope) as connection:
+            rows = await connection.fetch(
+                """select event_id, recorded_at from log.event
+                   where tenant_id = $1 and stream = $2 and type = 'tombstoned'
+                     and ($3::timestamptz is null or (recorded_at, event_id) < ($3, $4::uuid))
+                   order by recorded_at desc, event_id desc limit $5""",
+                scope.tenant_id,
+                f"memory/{scope.subject_id}",
+                at,
+                last,
+                limit + 1,
+            )
+            views = [await _view(connection, keyring, EventId(row["event_id"])) for row in rows[:limit]]
+        cursor = _cursor(rows[limit - 1]) if len(rows) > limit else None
+        return ReceiptPage(receipts=tuple(view for view in views if view is not None), next_cursor=cursor)
+
+
+async def _view(connection: Connection, keyring: Keyring, receipt_id: EventId) -> ReceiptView | None:
+    tombstone = (await read_events(connection, [receipt_id])).get(receipt_id)
+    if tombstone is None or not isinstance(tombstone.event, Tombstoned):
+        return None
+    event = tombstone.event
+    row = await connection.fetchrow(
+        "select layers, negatives, propagated_at, statement, signature, signing_key from ops.erasure where tombstone = $1",
+        receipt_id,
+    )
+    names = await keyring.outside(event.injected) if event.injected else {}
+    view = ReceiptView(
+        receipt_id=receipt_id,
+        memory_id=event.memories[0],
+        tenant_id=keyring.scope.tenant_id,
+        tombstone_version=tombstone.version,
+        decision="DELETION_PENDING",
+        layers=(),
+        negative_queries={},
+        out_of_scope=OUT_OF_SCOPE,
+        injected_turns=tuple(names[turn] for turn in event.injected if turn in names),
+        requested_at=tombstone.recorded_at,
+    )
+    if row is None:
+        return view
+    findings = [LayerFinding.model_validate(each) for each in row["layers"]]
+    return view.model_copy(
+        update={
+            "decision": "DELETION_PENDING" if row["propagated_at"] is None else "deletion_propagated",
+            "layers": tuple(
+                LayerView(layer=each.layer, state=each.state, checks=each.checks, at=each.at) for each in findings
+            ),
+            "negative_queries": row["negatives"],
+            "propagated_at": row["propagated_at"],
+            "statement": row["statement"],
+            "signature": row["signature"],
+            "signing_key": row["signing_key"],
+        }
+    )
+
+
+def _cursor(row: Row) -> str:
+    return urlsafe_b64encode(f"{row['recorded_at'].isoformat()}|{row['event_id']}".encode()).decode()
+
+
+def _before(cursor: str) -> tuple[datetime, UUID]:
+    try:
+        at, event = urlsafe_b64decode(cursor.encode("ascii")).decode("ascii").split("|")
+        place = datetime.fromisoformat(at), UUID(event)
+    except (ValueError, UnicodeError) as error:
+        raise BadInputError("this cursor was not given out here; start again without one") from error
+    if place[0].tzinfo is None:
+        raise BadInputError("this cursor was not given out here; start again without one")
+    return place

@@ -1,0 +1,136 @@
+"""Probes that ask by meaning: the raw vector index, and the product's own read path in other words."""
+
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from events.envelope import StoredEvent
+from events.model import Claim, LayerFinding, MemoryId, Scope
+from events.postgres import Database
+from projections.follower import place_of, position_of
+from projections.vector_index import VectorIndex
+from projections.vector_probe import VectorProbe
+from projections.vector_scope import partition_of
+from services.forgetting.layers import finding
+from services.forgetting.question import Question
+from services.forgetting.tables import Followed
+from services.governance.sameness import same_value
+
+_NEAREST = 10
+
+
+class VectorLayer:
+    """The vector index forgets when it reaches the tombstone; then it is flushed, so that no read is torn."""
+
+    name: ClassVar[str] = "vector_index"
+
+    def __init__(self, eraser: Database, index: VectorIndex) -> None:
+        self._followed = Followed(self.name, "vectors", eraser)
+        self._eraser = eraser
+        self._index = index
+
+    async def erase(self, tombstone: StoredEvent, question: Question) -> None:
+        """Wait for the tombstone, then flush."""
+        await self._followed.erase(tombstone, question)
+        async with self._eraser.connection() as connection:
+            place = await place_of(connection, "vectors")
+        await self._index.flush(place)
+
+
+class VectorLayerProbe:
+    """Raw reads of the vector index over a connection of its own: by id, under any tenant, and by the stored vectors.
+
+    Its state at best is `unreclaimed`: deleted rows stay in the files until their partition is rewritten.
+    """
+
+    layer: ClassVar[str] = "vector_index"
+
+    def __init__(self, prober: Database, uri: str) -> None:
+        self._prober = prober
+        self._uri = uri
+        self._probes: dict[str, VectorProbe] = {}
+
+    async def ask(self, question: Question) -> LayerFinding:
+        """Look for the rows."""
+        async with self._prober.connection() as connection:
+            position = await position_of(connection, "vectors")
+            place = await place_of(connection, "vectors")
+        probe = self._probes.setdefault(place, VectorProbe(self._uri, place))
+        rows = [row for memory in question.memories for row in await probe.by_id(memory)]
+        near = [
+            row
+            for target in question.targets
+            if target.vector
+            for row in await probe.by_vector(
+                np.asarray(target.vector, dtype=np.float32), _NEAREST, [partition_of(question.scope)]
+            )
+        ]
+        checks = {
+            "by_id": len(rows),
+            "by_id_other_tenant": sum(row.tenant_id != question.scope.tenant_id for row in rows),
+            "stored_vector": sum(row.memory_id in question.memories for row in near),
+            "neighbours": len(near),
+        }
+        if not question.prepared:
+            return finding(self.layer, checks, "cannot_prove", _is_hit, position)
+        return finding(self.layer, checks, "unreclaimed", _is_hit, position)
+
+    async def close(self) -> None:
+        """Hang up."""
+        for probe in self._probes.values():
+            await probe.close()
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """A memory the read path returned."""
+
+    memory_id: MemoryId
+    claim: Claim
+
+
+Ask = Callable[[Scope, str], Awaitable[Sequence[Answer]]]
+
+
+class ReadPathProbe:
+    """Asks the product itself, as an agent would: by exact text and by paraphrase.
+
+    A hit is the id, or a living memory that says the same: key, polarity, numbers and value agree. Neighbours are counted.
+    """
+
+    layer: ClassVar[str] = "read_path"
+
+    def __init__(self, ask: Ask) -> None:
+        self._ask = ask
+
+    async def ask(self, question: Question) -> LayerFinding:
+        """Ask in every way."""
+        if not question.prepared:
+            return finding(self.layer, {}, "cannot_prove")
+        checks = {"exact_text": 0, "paraphrase": 0, "neighbours": 0, "asked": 0}
+        exact = dict.fromkeys(target.claim.content for target in question.targets)
+        for leg, texts in (("exact_text", exact), ("paraphrase", question.paraphrases)):
+            for text in texts:
+                answers = await self._ask(question.scope, text)
+                hits = sum(_says_it(answer, question) for answer in answers)
+                checks[leg] += hits
+                checks["neighbours"] += len(answers) - hits
+                checks["asked"] += 1
+        return finding(self.layer, checks, "absent", _is_hit)
+
+
+def _says_it(answer: Answer, question: Question) -> bool:
+    if answer.memory_id in question.memories:
+        return True
+    return any(
+        (answer.claim.key, answer.claim.positive, answer.claim.scope)
+        == (target.claim.key, target.claim.positive, target.claim.scope)
+        and same_value(answer.claim, target.claim)
+        for target in question.targets
+    )
+
+
+def _is_hit(name: str) -> bool:
+    return name not in {"neighbours", "asked"}

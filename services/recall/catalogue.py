@@ -1,0 +1,226 @@
+"""What is kept of a person, as the person sees it: a list, one memory with its versions, what became of a turn."""
+
+from base64 import urlsafe_b64decode, urlsafe_b64encode
+from collections.abc import Collection, Mapping, Sequence
+from datetime import datetime
+from uuid import UUID, uuid5
+
+from events.bodies import Lost, Shredded, open_bodies
+from events.envelope import StoredEvent
+from events.errors import BadInputError
+from events.log import fenced, read_command, read_events
+from events.model import (
+    Accepted,
+    CandidateProposed,
+    CommandId,
+    MemoryBody,
+    MemoryId,
+    NotWritten,
+    Reinforced,
+    Scope,
+    TurnConsidered,
+)
+from events.postgres import Connection, Database
+from events.vault import Keyring, Vault
+from projections.changes import Fact, fold, touched
+from projections.facts import newer_events, read_memories, read_page
+from services.wire.memories import MemoryDetail, MemoryPage, MemoryStatus, MemoryView, Source
+from services.wire.names import message_of
+from services.wire.turns import TurnOutcome, Verdict
+
+BODY = "memory"
+_STATUS = {
+    "current": MemoryStatus.ACTIVE,
+    "held": MemoryStatus.HELD,
+    "superseded": MemoryStatus.SUPERSEDED,
+    "forgotten": MemoryStatus.FORGOTTEN,
+}
+_LIVING = frozenset({"current", "held"})
+
+
+class Catalogue:
+    """Lists and shows memories of one person.
+
+    Args:
+        reader: a pool under `cenotaph_reader`.
+        vault: with the right to open keys.
+    """
+
+    def __init__(self, reader: Database, vault: Vault) -> None:
+        self._reader = reader
+        self._vault = vault
+
+    async def page(self, scope: Scope, status: MemoryStatus | None, limit: int, cursor: str | None) -> MemoryPage:
+        """List memory versions of a status, newest first; without one what lives: active and held.
+
+        Raises:
+            BadInputError: the cursor is not one this method gave out.
+        """
+        before = None if cursor is None else _before(cursor)
+        wanted = _LIVING if status is None else {name for name, each in _STATUS.items() if each is status}
+        keyring = await self._vault.keyring(scope)
+        async with self._reader.transaction(scope) as connection:
+            newer, _ = await newer_events(connection, scope)
+            fresh = set().union(*(touched(event) for event in newer)) if newer else set()
+            rows = await read_page(connection, scope, wanted, limit + 1, before)
+            state = fold(rows | await read_memories(connection, scope, fresh), newer)
+            facts = sorted(
+                (
+                    fact
+                    for fact in state.values()
+                    if fact.status in wanted and (before is None or _place(fact) < before)
+                ),
+                key=_place,
+                reverse=True,
+            )
+            views = await memory_views(connection, keyring, facts[:limit])
+        more = len(facts) > limit
+        return MemoryPage(memories=tuple(views), next_cursor=_cursor(facts[limit - 1]) if more else None)
+
+    async def show(self, scope: Scope, memory_id: MemoryId) -> MemoryDetail | None:
+        """Show one memory: its newest version, and all versions."""
+        keyring = await self._vault.keyring(scope)
+        async with self._reader.transaction(scope) as connection:
+            newer, _ = await newer_events(connection, scope)
+            state = fold(await read_memories(connection, scope, {memory_id}), newer)
+            facts = sorted(
+                (fact for fact in state.values() if fact.memory_id == memory_id), key=lambda fact: fact.version
+            )
+            if not facts:
+                return None
+            views = await memory_views(connection, keyring, facts)
+        return MemoryDetail(**dict(views[-1]), versions=tuple(views))
+
+    async def outcome(self, scope: Scope, turn_id: str) -> TurnOutcome | None:
+        """Say what became of a turn, by its outside id."""
+        keyring = await self._vault.keyring(scope)
+        turn = await keyring.find(("turn", turn_id))
+        if turn is None:
+            return None
+        async with self._reader.transaction(scope) as connection:
+            if not await read_command(connection, CommandId(uuid5(turn, "finalized"))):
+                return None
+            events = await read_command(connection, CommandId(uuid5(turn, "considered")))
+        if not events:
+            return TurnOutcome(turn_id=turn_id, state="pending")
+        counts = next(each.event.counts for each in events if isinstance(each.event, TurnConsidered))
+        return TurnOutcome(turn_id=turn_id, state="considered", verdicts=_verdicts(events), counts=counts)
+
+
+async def memory_views(connection: Connection, keyring: Keyring, facts: Sequence[Fact]) -> list[MemoryView]:
+    """Open memory versions as their person sees them; a forgotten one is a stone."""
+    events = await read_events(connection, {fact.event_id for fact in facts if fact.status != "forgotten"})
+    opened = await open_bodies(connection, keyring, ((event, BODY) for event in events.values()))
+    bodies = {
+        event_id: MemoryBody.model_validate_json(raw)
+        for (event_id, _), raw in opened.items()
+        if not isinstance(raw, Shredded | Lost)
+    }
+    cited = {evidence.message_id for body in bodies.values() for evidence in body.evidence}
+    stones = await fenced(connection, keyring.scope, cited)
+    names = await keyring.outside({*cited, *(fact.turn_id for fact in facts)})
+    return [_view(fact, bodies.get(fact.event_id), names, stones) for fact in facts]
+
+
+def _view(
+    fact: Fact, body: MemoryBody | None, names: Mapping[UUID, str], stones: Collection[UUID]
+) -> MemoryView:
+    held = fact.status == "held"
+    stone = MemoryView(
+        memory_id=fact.memory_id,
+        version=None if held else fact.version,
+        status=_STATUS[fact.status] if body is not None else MemoryStatus.FORGOTTEN,
+        kind=fact.kind,
+        confidence=fact.confidence / 1000,
+        importance=fact.importance / 1000,
+        recorded_at=fact.recorded_at,
+    )
+    if body is None:
+        return stone
+    sources = tuple(
+        Source(
+            turn_id=names.get(fact.turn_id, ""),
+            message_id=message_of(names.get(evidence.message_id, "")),
+            start=evidence.start,
+            end=evidence.end,
+            state="forgotten" if evidence.message_id in stones else "readable",
+        )
+        for evidence in body.evidence
+    )
+    return stone.model_copy(
+        update={
+            "key": body.key,
+            "value": body.value,
+            "content": body.content,
+            "scope": body.scope,
+            "positive": body.positive,
+            "assertion": body.assertion,
+            "occurred_at": fact.occurred_at,
+            "valid_from": body.valid_from,
+            "valid_until": body.valid_until,
+            "sources": sources,
+            "reason": fact.gate if held else None,
+        }
+    )
+
+
+def _verdicts(events: Sequence[StoredEvent]) -> tuple[Verdict, ...]:
+    kinds = {event.candidate_id: event.kind for stored in events if isinstance(event := stored.event, CandidateProposed)}
+    verdicts = []
+    for stored in events:
+        event = stored.event
+        if isinstance(event, Accepted):
+            verdicts.append(
+                Verdict(
+                    memory_id=event.memory_id,
+                    outcome="accepted",
+                    gate=None,
+                    reason=None,
+                    kind=event.kind,
+                    version=event.version,
+                )
+            )
+        elif isinstance(event, Reinforced):
+            verdicts.append(
+                Verdict(
+                    memory_id=event.memory_id,
+                    outcome="reinforced",
+                    gate="duplicate",
+                    reason=None,
+                    kind=kinds[event.candidate_id],
+                    version=event.version,
+                )
+            )
+        elif isinstance(event, NotWritten):
+            verdicts.append(
+                Verdict(
+                    memory_id=event.candidate_id,
+                    outcome=event.outcome,
+                    gate=event.gate,
+                    reason=event.reason,
+                    kind=event.kind,
+                )
+            )
+    return tuple(verdicts)
+
+
+Place = tuple[datetime, UUID, int]
+
+
+def _place(fact: Fact) -> Place:
+    return fact.recorded_at, fact.memory_id, fact.version
+
+
+def _cursor(fact: Fact) -> str:
+    return urlsafe_b64encode(f"{fact.recorded_at.isoformat()}|{fact.memory_id}|{fact.version}".encode()).decode()
+
+
+def _before(cursor: str) -> Place:
+    try:
+        at, memory, version = urlsafe_b64decode(cursor.encode("ascii")).decode("ascii").split("|")
+        place = datetime.fromisoformat(at), UUID(memory), int(version)
+    except (ValueError, UnicodeError) as error:
+        raise BadInputError("this cursor was not given out here; start again without one") from error
+    if place[0].tzinfo is None or not 0 < place[2] < 2**31:
+        raise BadInputError("this cursor was not given out here; start again without one")
+    return place

@@ -1,0 +1,157 @@
+"""Compiling a context for one person and recording what went into it (R35, R36)."""
+
+from uuid import uuid4
+
+from events.bodies import Lost, Shredded, open_bodies
+from events.log import read_events
+from events.model import MessageBody, Origin, Scope, SessionId
+from events.postgres import Connection, Database
+from events.vault import Keyring, Vault
+from projections.sessions import message_part, messages_of, recent_turns
+from services.context.compiler import compile_context
+from services.context.roles import Part, policy_of
+from services.context.values import Compiled, Item, Said
+from services.recall.catalogue import memory_views
+from services.recall.lease import Freshness
+from services.recall.recall import Recall, Recalled, Recollection
+from services.wire.memories import MemoryStatus
+from services.wire.recall import (
+    Cited,
+    ContextAnswer,
+    ContextRequest,
+    Found,
+    LeftOut,
+    SearchAnswer,
+    SearchRequest,
+    Section,
+)
+
+_TURNS = 6  # how many recent turns are offered to the compiler
+_DIALOGUE = frozenset({Origin.USER, Origin.ASSISTANT})
+
+
+class Contexts:
+    """Compiles contexts.
+
+    Args:
+        reader: a pool under `cenotaph_reader`.
+        vault: with the right to open keys.
+        recall: finds the memories.
+    """
+
+    def __init__(self, reader: Database, vault: Vault, recall: Recall) -> None:
+        self._reader = reader
+        self._vault = vault
+        self._recall = recall
+
+    async def compile(self, scope: Scope, request: ContextRequest) -> ContextAnswer:
+        """Fill the token budget with what this role may see, and record the read."""
+        policy = policy_of(request.role.value)
+        recollection = Recollection((), ())
+        if policy.kinds:
+            recollection = await self._recall.recall(scope, request.query, policy.kinds)
+        recent: list[Said] = []
+        if request.session_id is not None and Part.RECENT in policy.parts:
+            recent = await self._recent(scope, request.session_id)
+        compiled = compile_context(
+            map(_item, recollection.recalled), policy=policy, budget=request.token_budget, recent=recent
+        )
+        return await self._answer(scope, request, recollection, compiled)
+
+    async def search(self, scope: Scope, request: SearchRequest) -> SearchAnswer:
+        """Return the memories that matter most to a query, as far as this role may see them."""
+        policy = policy_of(request.role.value)
+        if not policy.kinds:
+            return SearchAnswer(memories=())
+        recollection = await self._recall.recall(scope, request.query, policy.kinds)
+        best = recollection.recalled[: request.limit]
+        keyring = await self._vault.keyring(scope)
+        async with self._reader.transaction(scope) as connection:
+            views = await memory_views(connection, keyring, [each.fact for each in best])
+        return SearchAnswer(
+            memories=tuple(
+                Found(**dict(view), score=each.score)
+                for view, each in zip(views, best, strict=True)
+                if view.status is MemoryStatus.ACTIVE
+            )
+        )
+
+    async def _answer(
+        self, scope: Scope, request: ContextRequest, recollection: Recollection, compiled: Compiled
+    ) -> ContextAnswer:
+        context_id = uuid4()
+        async with self._reader.transaction(scope) as connection:
+            await connection.execute(
+                "insert into ops.read (read_id, tenant_id, subject_id, role, memories, versions)"
+                " values ($1, $2, $3, $4, $5, $6)",
+                context_id,
+                scope.tenant_id,
+                scope.subject_id,
+                request.role.value,
+                [cited.memory_id for cited in compiled.cited],
+                [cited.version for cited in compiled.cited],
+            )
+        found = {(each.fact.memory_id, each.fact.version): each for each in recollection.recalled}
+        memories = {key[0] for key in found}
+        left_out = [
+            LeftOut(memory_id=each.id if each.id in memories else None, reason=each.reason) for each in compiled.left_out
+        ]
+        left_out += [LeftOut(memory_id=key[0], reason=reason) for key, reason in recollection.excluded]
+        return ContextAnswer(
+            context_id=context_id,
+            text=compiled.text,
+            used_tokens=compiled.used_tokens,
+            token_budget=request.token_budget,
+            memories=tuple(
+                Cited(
+                    memory_id=cited.memory_id,
+                    version=cited.version,
+                    kind=found[cited.memory_id, cited.version].fact.kind,
+                    score=found[cited.memory_id, cited.version].score,
+                )
+                for cited in compiled.cited
+            ),
+            left_out=tuple(left_out),
+            sections=tuple(Section(name=section.name, lines=section.lines) for section in compiled.sections),
+        )
+
+    async def _recent(self, scope: Scope, session: str) -> list[Said]:
+        keyring = await self._vault.keyring(scope)
+        session_id = await keyring.find(("session", session))
+        if session_id is None:
+            return []
+        async with self._reader.transaction(scope) as connection:
+            return await _said(connection, keyring, SessionId(session_id))
+
+
+async def _said(connection: Connection, keyring: Keyring, session: SessionId) -> list[Said]:
+    """Open what was said in the last turns of a session, oldest first; what was forgotten is not there."""
+    turns = await recent_turns(connection, keyring.scope, session, _TURNS)
+    rows = [
+        row
+        for row in await messages_of(connection, keyring.scope, {turn.turn_id for turn in turns})
+        if row.origin in _DIALOGUE and not row.forgotten
+    ]
+    events = await read_events(connection, {row.event_id for row in rows})
+    opened = await open_bodies(
+        connection, keyring, ((events[row.event_id], message_part(row.message_id)) for row in rows)
+    )
+    said = []
+    for row in rows:
+        raw = opened[row.event_id, message_part(row.message_id)]
+        if not isinstance(raw, Shredded | Lost):
+            said.append(Said(row.message_id, row.role, MessageBody.model_validate_json(raw).content))
+    return said
+
+
+def _item(each: Recalled) -> Item:
+    return Item(
+        memory_id=each.fact.memory_id,
+        version=each.fact.version,
+        kind=each.fact.kind,
+        content=each.body.content,
+        score=each.score,
+        stale=each.freshness is Freshness.STALE,
+        recheck=each.freshness is Freshness.RECHECK,
+        source_forgotten=each.fact.source_forgotten,
+    )

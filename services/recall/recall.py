@@ -1,0 +1,164 @@
+"""Recall: permission, four paths, fact state, rank, fence (R30-R33). What an index returns is a hint; the facts decide."""
+
+import asyncio
+from base64 import b64decode
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+import numpy as np
+from numpy.typing import NDArray
+
+from events.bodies import Lost, Shredded, open_bodies
+from events.envelope import memory_stream
+from events.log import fenced, read_events, read_stream_behind
+from events.model import IndexBody, Kind, MemoryBody, Position, Scope
+from events.postgres import Connection, Database
+from events.vault import Keyring, Vault
+from projections.changes import Fact, State, fold, touched
+from projections.embedding import Embedder
+from projections.facts import newer_events, read_memories
+from projections.follower import place_of, position_of
+from projections.index import PART as INDEX
+from projections.keywords import Entry, matching, statistics
+from projections.tokens import terms
+from projections.vector_index import VectorIndex
+from services.recall.bm25 import Key, keyword_scores
+from services.recall.fusion import fuse
+from services.recall.lease import Freshness, freshness
+from services.recall.ranking import Features, rank
+
+BODY = "memory"
+_HINTS = 50  # how many memories each path may propose
+
+
+@dataclass(frozen=True, slots=True)
+class Recalled:
+    """A current memory that matters to a query, opened."""
+
+    fact: Fact
+    body: MemoryBody
+    score: float
+    freshness: Freshness
+
+
+@dataclass(frozen=True, slots=True)
+class Recollection:
+    """What was recalled, best first, and what was proposed but may not be used, with the reason."""
+
+    recalled: tuple[Recalled, ...]
+    excluded: tuple[tuple[Key, str], ...]
+
+
+class Recall:
+    """Finds memories of one person.
+
+    Args:
+        reader: a pool under `cenotaph_reader`.
+        vault: with the right to open keys.
+        index: the vector index.
+        embedder: embeds the query with the model of the index.
+    """
+
+    def __init__(self, reader: Database, vault: Vault, index: VectorIndex, embedder: Embedder) -> None:
+        self._reader = reader
+        self._vault = vault
+        self._index = index
+        self._embedder = embedder
+
+    async def recall(self, scope: Scope, query: str, kinds: Collection[Kind] | None = None) -> Recollection:
+        """Recall what one person's memories say about a query.
+
+        Args:
+            scope: whose memories; from the credential.
+            query: what is asked.
+            kinds: which kinds the asker may see (None: all).
+        """
+        keyring, vector = await asyncio.gather(self._vault.keyring(scope), self._embedder.embed_query(query))
+        wanted = terms(query, keyring.secret("terms"))
+        async with self._reader.transaction(scope) as connection:
+            place = await place_of(connection, "vectors")
+            indexed = Position(min([await position_of(connection, name) for name in ("keywords", "vectors")]))
+        hits = await self._index.search(place, scope, vector, _HINTS)
+        async with self._reader.transaction(scope) as connection:
+            entries = await matching(connection, scope, wanted)
+            count, mean = await statistics(connection, scope)
+            proposed = {hit.memory_id for hit in hits} | {entry.memory_id for entry in entries}
+            newer, _ = await newer_events(connection, scope)
+            behind = await read_stream_behind(connection, scope, memory_stream(scope.subject_id), indexed)
+            fresh = {memory for event in (*newer, *behind) for memory in touched(event)}
+            state = fold(await read_memories(connection, scope, proposed | fresh), newer)
+            current = {key: fact for key, fact in state.items() if fact.status == "current"}
+            index = await self._unindexed(connection, keyring, current, {(hit.memory_id, hit.version) for hit in hits})
+            dense = {(hit.memory_id, hit.version): hit.score for hit in hits} | {
+                key: float(vector @ found) for key, (found, _) in index.items()
+            }
+            known = {(entry.memory_id, entry.version) for entry in entries}
+            entries += [entry for key, (_, entry) in index.items() if key not in known]
+            keyword = keyword_scores(wanted, entries, count=count, mean_length=mean)
+            allowed = {key: fact for key, fact in current.items() if kinds is None or fact.kind in kinds}
+            recollection = await self._open(connection, keyring, allowed, fuse(dense, keyword))
+            stones = await fenced(connection, scope, {each.fact.memory_id for each in recollection.recalled})
+        hidden = tuple((key, "role") for key in current.keys() - allowed.keys())
+        return Recollection(
+            tuple(each for each in recollection.recalled if each.fact.memory_id not in stones),
+            recollection.excluded + hidden,
+        )
+
+    async def _unindexed(
+        self, connection: Connection, keyring: Keyring, current: State, seen: Collection[Key]
+    ) -> dict[Key, tuple[NDArray[np.float32], Entry]]:
+        """Read vector and terms of what the dense path did not return: too new for the index, or found by a word only."""
+        missing = {fact.event_id: key for key, fact in current.items() if key not in seen}
+        events = await read_events(connection, missing)
+        opened = await open_bodies(connection, keyring, ((event, INDEX) for event in events.values()))
+        found = {}
+        for (event_id, _), raw in opened.items():
+            if isinstance(raw, Shredded | Lost):
+                continue
+            body = IndexBody.model_validate_json(raw)
+            if body.model == self._embedder.model_id:
+                key = missing[event_id]
+                vector = np.frombuffer(b64decode(body.vector), dtype="<f4")
+                found[key] = (vector, Entry(key[0], key[1], body.terms, body.length))
+        return found
+
+    async def _open(
+        self, connection: Connection, keyring: Keyring, facts: State, relevance: Mapping[Key, float]
+    ) -> Recollection:
+        events = await read_events(connection, {fact.event_id for fact in facts.values()})
+        opened = await open_bodies(connection, keyring, ((event, BODY) for event in events.values()))
+        now = datetime.now(UTC)
+        excluded: list[tuple[Key, str]] = []
+        usable: dict[Key, tuple[MemoryBody, Freshness]] = {}
+        for key, fact in facts.items():
+            raw = opened.get((fact.event_id, BODY))
+            if not isinstance(raw, bytes):
+                excluded.append((key, "forgotten" if isinstance(raw, Shredded) else "key_lost"))
+                continue
+            body = MemoryBody.model_validate_json(raw)
+            state = freshness(
+                fact.kind,
+                verified_at=fact.occurred_at,
+                now=now,
+                high_risk=body.sensitivity is not None,
+                valid_until=body.valid_until,
+            )
+            usable[key] = (body, state)
+        ranked = rank(
+            {
+                key: Features(
+                    kind=facts[key].kind,
+                    relevance=relevance.get(key, 0.0),
+                    importance=facts[key].importance / 1000,
+                    confidence=facts[key].confidence / 1000,
+                    days=(now - facts[key].occurred_at).total_seconds() / 86_400,
+                    stale=state is not Freshness.FRESH,
+                )
+                for key, (_, state) in usable.items()
+            }
+        )
+        return Recollection(
+            tuple(Recalled(facts[each.key], usable[each.key][0], each.score, usable[each.key][1]) for each in ranked),
+            tuple(excluded),
+        )
