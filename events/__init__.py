@@ -1,1 +1,1 @@
-
+"""The vocabulary and the log; imports nothing of ours."""

@@ -1,7 +1,7 @@
 """Canonical bytes of an envelope: what a leaf commits to, for ever.
 
-Layout: canonical JSON (UTF-8, keys sorted, no blanks, no floats) ‖ stream version, int64 big-endian ‖ recorded_at, microseconds
-since 1970 UTC, int64 big-endian. `append_v1` writes the trailer, because only the database knows both.
+Layout: canonical JSON (UTF-8, keys sorted, no blanks, no floats) ‖ stream version, int64 big-endian ‖ recorded_at,
+microseconds since 1970 UTC, int64 big-endian. `append_v1` writes the trailer, because only the database knows both.
 """
 
 import struct

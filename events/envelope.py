@@ -1,7 +1,8 @@
 """Commands and events on their way into the log and out of it; sealing and opening of body parts.
 
-Every part is AES-256-GCM under a data key of its own: `nonce (12 bytes) ‖ ciphertext ‖ tag`, bound by its associated data to
-tenant, event, stored type and version, part name and key, so that a ciphertext cannot be moved (NIST SP 800-38D, R4).
+Every part is AES-256-GCM under a data key of its own: `nonce (12 bytes) ‖ ciphertext ‖ tag`, bound by its associated
+data to tenant, event, stored type and version, part name and key, so that a ciphertext cannot be moved (NIST SP
+800-38D, R4).
 """
 
 import os
@@ -143,9 +144,9 @@ def event_id_of(command_id: CommandId, ordinal: int) -> EventId:
     return EventId(uuid5(command_id, str(ordinal)))
 
 
-def associated_data(tenant: TenantId, event_id: EventId, event_type: str, schema_version: int, part: str, key: KeyId) -> bytes:
+def associated_data(tenant: TenantId, event_id: EventId, event: Event | StoredEvent, part: str, key: KeyId) -> bytes:
     """Build what a ciphertext is bound to."""
-    return f"{tenant}|{event_id}|{event_type}|{schema_version}|{part}|{key}".encode()
+    return f"{tenant}|{event_id}|{event.type}|{event.schema_version}|{part}|{key}".encode()
 
 
 def encrypt(secret: bytes, plaintext: bytes, bound_to: bytes) -> bytes:
@@ -181,7 +182,7 @@ def _seal_event(command: Command, ordinal: int, new: NewEvent) -> SealedEvent:
             encrypt(
                 part.key.secret,
                 part.body.model_dump_json(exclude_none=True).encode(),
-                associated_data(tenant, event_id, event.type, event.schema_version, part.name, part.key.key_id),
+                associated_data(tenant, event_id, event, part.name, part.key.key_id),
             ),
         )
         for part in new.parts
@@ -248,5 +249,5 @@ def open_part(event: StoredEvent, ref: PartRef, ciphertext: bytes, secret: bytes
     return decrypt(
         secret,
         ciphertext,
-        associated_data(event.scope.tenant_id, event.event_id, event.type, event.schema_version, ref.name, ref.key_id),
+        associated_data(event.scope.tenant_id, event.event_id, event, ref.name, ref.key_id),
     )

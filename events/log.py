@@ -27,7 +27,7 @@ select command, outcome, first_version, last_version from log.append_v1(
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What became of one command. `versions` are the first and last stream version of its events, None on a conflict."""
+    """What became of one command; `versions` are the first and last of its events, None on a conflict."""
 
     outcome: Literal["appended", "known", "conflict"]
     versions: tuple[int, int] | None
@@ -75,9 +75,7 @@ class EventLog:
                 await writer
         self._writers = []
         while not self._queue.empty():
-            _, future = self._queue.get_nowait()
-            if not future.done():
-                future.set_exception(UnavailableError("shutting down; repeat the command"))
+            _fail([self._queue.get_nowait()], UnavailableError("shutting down; repeat the command"))
 
     async def _write(self) -> None:
         while True:
@@ -87,29 +85,29 @@ class EventLog:
             try:
                 await self._settle(waiting)
             except asyncio.CancelledError:
-                for _, future in waiting:
-                    if not future.done():
-                        future.set_exception(UnavailableError("shutting down; repeat the command"))
+                _fail(waiting, UnavailableError("shutting down; repeat the command"))
                 raise
 
     async def _settle(self, waiting: Sequence[tuple[Command, asyncio.Future[Answer]]]) -> None:
         """Append what waits together; where one command spoils the batch, each alone."""
         try:
             answers = await self.append_many([command for command, _ in waiting])
-        except UnavailableError as error:
-            for _, future in waiting:
-                if not future.done():
-                    future.set_exception(error)
         except Exception as error:  # noqa: BLE001 - every waiter gets the error of its own command
-            if len(waiting) > 1:
+            if len(waiting) > 1 and not isinstance(error, UnavailableError):
                 for one in waiting:
                     await self._settle([one])
-            elif not waiting[0][1].done():
-                waiting[0][1].set_exception(error)
+            else:
+                _fail(waiting, error)
         else:
             for (_, future), answer in zip(waiting, answers, strict=True):
                 if not future.done():
                     future.set_result(answer)
+
+
+def _fail(waiting: Sequence[tuple[Command, asyncio.Future[Answer]]], error: Exception) -> None:
+    for _, future in waiting:
+        if not future.done():
+            future.set_exception(error)
 
 
 async def append(connection: Connection, commands: Sequence[Command]) -> list[Answer]:
@@ -196,9 +194,7 @@ async def read_sealed(connection: Connection, after: Position, limit: int) -> li
     return [stored(row["envelope"], row["position"]) for row in rows]
 
 
-async def read_stream_behind(
-    connection: Connection, scope: Scope, stream: str, after: Position
-) -> list[StoredEvent]:
+async def read_stream_behind(connection: Connection, scope: Scope, stream: str, after: Position) -> list[StoredEvent]:
     """Read the sealed events of one stream behind a position; costs what lies behind it, not what the stream holds."""
     rows = await connection.fetch(
         """select s.position, e.envelope from log.sealed s join log.event e using (seq)

@@ -132,8 +132,9 @@ Unit = Annotated[float, Field(ge=0.0, le=1.0)]
 class Claim(Frozen):
     """What a memory says: the part that is compared when two claims meet.
 
-    `key` is a semantic key of the vocabulary (`diet.likes`) or None where nothing fits. `positive` is the polarity: "does not
-    eat beef" is the value *beef* with `positive=False`. `scope` is `personal` or a name such as `project:atlas`.
+    `key` is a semantic key of the vocabulary (`diet.likes`) or None where nothing fits. `positive` is the polarity:
+    "does not eat beef" is the value *beef* with `positive=False`. `scope` is `personal` or a name such as
+    `project:atlas`.
     """
 
     kind: Kind
@@ -150,8 +151,8 @@ class Claim(Frozen):
 class Candidate(Claim):
     """A proposed memory. Extractors make them, gates decide (R12).
 
-    `explicit` means the person asked to remember it. `ephemeral` means it is meant for this once only. `sensitivity` names a
-    class of R13.8 (`health`, `finance`, …) or is None.
+    `explicit` means the person asked to remember it. `ephemeral` means it is meant for this once only. `sensitivity`
+    names a class of R13.8 (`health`, `finance`, …) or is None.
     """
 
     evidence: tuple[Evidence, ...]
@@ -192,7 +193,8 @@ class MemoryBody(Claim):
 class IndexBody(Frozen):
     """What the indexes need, sealed once beside the memory so that a rebuild does not embed again (R71).
 
-    `tag` is HMAC-SHA256 of (scope, key) and `terms` are 63-bit keyed hashes of the tokens, both under the person's index secret.
+    `tag` is HMAC-SHA256 of (scope, key) and `terms` are 63-bit keyed hashes of the tokens, both under the person's
+    lookup secret.
     `vector` holds float32 little-endian bytes, base64; `model` names the embedding model and its centring.
     """
 
@@ -207,14 +209,14 @@ class IndexBody(Frozen):
 
 
 class Event(Frozen):
-    """The clear half of an event. `type` and `schema_version` are what is stored; a class never changes without a new version."""
+    """The clear half of an event; `type` and `schema_version` are stored. No class changes without a new version."""
 
     type: ClassVar[str]
     schema_version: ClassVar[int] = 1
 
 
 class MessageHead(Frozen):
-    """What the envelope says of one message: ids and origin, nothing said. Its body is the part `message:<message_id>`."""
+    """What the envelope says of one message: ids and origin. Its body is the part `message:<message_id>`."""
 
     message_id: MessageId
     role: Role
@@ -305,8 +307,9 @@ class TurnConsidered(Event):
 class Tombstoned(Event):
     """Must be forgotten. Names every id that is fenced and every data key whose bodies go.
 
-    `memories` and `messages` are fenced in the same transaction; `keys` are destroyed in the vault; `turns` are those whose
-    messages go; `orphaned` are living memories that cited one of these messages and stay, marked "source forgotten".
+    `memories` and `messages` are fenced in the same transaction; `keys` are destroyed in the vault; `turns` are those
+    whose messages go; `orphaned` are living memories that cited one of these messages and stay, marked "source
+    forgotten".
     """
 
     type = "tombstoned"

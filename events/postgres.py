@@ -1,7 +1,8 @@
 """Postgres under one role: raw asyncpg connections through SQLAlchemy's pool.
 
-A statement through SQLAlchemy costs about a millisecond of its own; the pool alone costs almost nothing, so the hot path takes
-the driver's connection out of it. Every connection starts under one role, so that a process can do only what it was given.
+A statement through SQLAlchemy costs about a millisecond of its own; the pool alone costs almost nothing, so the hot
+path takes the driver's connection out of it. Every connection starts under one role, so that a process can do only
+what it was given.
 """
 
 from collections.abc import AsyncIterator, Mapping

@@ -41,7 +41,9 @@ class FileProvider:
         try:
             return self._path(epoch_id).read_bytes()
         except FileNotFoundError as error:
-            raise CenotaphError(f"the key of epoch {epoch_id} is not with the provider; restore the key folder") from error
+            raise CenotaphError(
+                f"the key of epoch {epoch_id} is not with the provider; restore the key folder"
+            ) from error
 
     def _path(self, epoch_id: UUID) -> Path:
         return self._folder / f"epoch-{epoch_id}.key"

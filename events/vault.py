@@ -1,7 +1,7 @@
 """The vault: data key → person key → tenant key → provider epoch, and the outside ids that die with a person (R4).
 
-A `Keyring` lives for one request and holds what it opened; nothing is cached beyond it. Data keys are durable here before
-anything is sealed with them. Destroying a data key blinds every copy of the body it sealed.
+A `Keyring` lives for one request and holds what it opened; nothing is cached beyond it. Data keys are durable here
+before anything is sealed with them. Destroying a data key blinds every copy of the body it sealed.
 """
 
 import hmac
@@ -72,9 +72,7 @@ class Keyring:
                 self.scope.tenant_id,
                 self.scope.subject_id,
             )
-        return {
-            KeyId(row["key_id"]): decrypt(self._person_key, row["wrapped"], row["key_id"].bytes) for row in rows
-        }
+        return {KeyId(row["key_id"]): decrypt(self._person_key, row["wrapped"], row["key_id"].bytes) for row in rows}
 
     async def intern(self, names: Sequence[Name]) -> dict[Name, UUID]:
         """Map outside ids, each of a kind, to internal ones, making those that are new."""
@@ -84,7 +82,8 @@ class Keyring:
         """Map an outside id to the internal one, None if it was never seen."""
         async with self._database.connection() as connection:
             internal: UUID | None = await connection.fetchval(
-                "select internal from vault.alias where tenant_id = $1 and subject_id = $2 and kind = $3 and digest = $4",
+                "select internal from vault.alias"
+                " where tenant_id = $1 and subject_id = $2 and kind = $3 and digest = $4",
                 self.scope.tenant_id,
                 self.scope.subject_id,
                 name[0],

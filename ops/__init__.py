@@ -1,1 +1,1 @@
-
+"""Running it: settings, composition, command line, embedded servers, migrations."""

@@ -269,9 +269,7 @@ class Composition:
 
     def delivery(self, *routes: Route) -> Delivery:
         """Consume Redis streams."""
-        return Delivery(
-            self.endpoints.redis_url, routes, self.settings.delivery_cap, self.settings.reclaim_idle_ms
-        )
+        return Delivery(self.endpoints.redis_url, routes, self.settings.delivery_cap, self.settings.reclaim_idle_ms)
 
     def workers(self) -> dict[str, tuple[Sequence[Work], Sequence[Callable[[], Route]]]]:
         """Return every worker by name: loops it runs, and routes it consumes."""
@@ -298,8 +296,8 @@ class Composition:
         return Rememberer(
             self.vault("keeper"),
             self.events,
-            self.log("projector"),
-            self.log("reader"),
-            self.embedder,
-            shipped_policy(),
+            projector=self.log("projector"),
+            reader=self.log("reader"),
+            embedder=self.embedder,
+            policy=shipped_policy(),
         )

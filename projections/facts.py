@@ -55,8 +55,8 @@ class Facts(Tables):
                 from unnest($3::bytea[], $4::uuid[], $5::integer[], $6::text[], $7::uuid[], $8::text[], $9::integer[],
                             $10::integer[], $11::text[], $12::uuid[], $13::timestamptz[], $14::timestamptz[],
                             $15::integer[], $16::boolean[], $17::text[], $18::text[], $19::timestamptz[])
-                  as t(tag, memory_id, version, status, event_id, kind, confidence, importance, cites, turn_id, occurred_at,
-                       recorded_at, reinforced, source_forgotten, gate, reason, held_until)
+                  as t(tag, memory_id, version, status, event_id, kind, confidence, importance, cites, turn_id,
+                       occurred_at, recorded_at, reinforced, source_forgotten, gate, reason, held_until)
                 on conflict (tenant_id, memory_id, version) do update set
                   status = excluded.status, reinforced = excluded.reinforced,
                   source_forgotten = excluded.source_forgotten,
@@ -64,10 +64,7 @@ class Facts(Tables):
             scope.tenant_id,
             scope.subject_id,
             [_tag(tags.get(fact.event_id), fact) for fact in changed],
-            *(
-                [_column(fact, name) for fact in changed]
-                for name in _FIELDS
-            ),
+            *([_column(fact, name) for fact in changed] for name in _FIELDS),
         )
         await connection.execute(
             f"insert into {place}.subject values ($1, $2, $3)"
@@ -103,7 +100,8 @@ async def read_memories(
 ) -> State:
     """Read every version of some memories of one person."""
     rows = await connection.fetch(
-        f"select {_COLUMNS} from {place}.memory where tenant_id = $1 and subject_id = $2 and memory_id = any($3::uuid[])",
+        f"select {_COLUMNS} from {place}.memory"
+        " where tenant_id = $1 and subject_id = $2 and memory_id = any($3::uuid[])",
         scope.tenant_id,
         scope.subject_id,
         list(memories),
@@ -157,7 +155,9 @@ async def newer_events(connection: Connection, scope: Scope) -> tuple[list[Store
     """Read what the facts table has not folded yet, and the version the person's memory stream has reached."""
     applied: int = (
         await connection.fetchval(
-            "select applied from facts.subject where tenant_id = $1 and subject_id = $2", scope.tenant_id, scope.subject_id
+            "select applied from facts.subject where tenant_id = $1 and subject_id = $2",
+            scope.tenant_id,
+            scope.subject_id,
         )
         or 0
     )

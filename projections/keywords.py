@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from events.envelope import StoredEvent
-from events.model import Accepted, MemoryId, Scope, Superseded, Tombstoned
+from events.model import Accepted, EventId, IndexBody, MemoryId, Scope, Superseded, Tombstoned
 from events.postgres import Connection
 from projections.index import IndexReader
 from projections.model import Tables
@@ -34,10 +34,10 @@ class Keywords(Tables):
     async def apply(self, connection: Connection, place: str, events: Sequence[StoredEvent]) -> None:
         """Index accepted versions; drop what was superseded or forgotten."""
         accepted: dict[Scope, list[StoredEvent]] = defaultdict(list)
-        for event in events:
-            if isinstance(event.event, Accepted):
-                accepted[event.scope].append(event)
-        bodies = {}
+        for stored in events:
+            if isinstance(stored.event, Accepted):
+                accepted[stored.scope].append(stored)
+        bodies: dict[EventId, IndexBody] = {}
         for scope, own in accepted.items():
             bodies |= await self._index.read(connection, scope, own)
         for stored in events:

@@ -11,8 +11,8 @@ from events.postgres import Connection
 class Projection(Protocol):
     """A read model with a name and a version of its layout.
 
-    `apply` runs inside the transaction that also moves the checkpoint. Effects outside Postgres must be idempotent by position,
-    because that transaction may be rolled back and repeated.
+    `apply` runs inside the transaction that also moves the checkpoint. Effects outside Postgres must be idempotent by
+    position, because that transaction may be rolled back and repeated.
     """
 
     name: ClassVar[str]

@@ -49,7 +49,8 @@ class Sessions(Tables):
                 )
             elif isinstance(event, Tombstoned):
                 await connection.execute(
-                    f"update {place}.message set forgotten = true where tenant_id = $1 and message_id = any($2::uuid[])",
+                    f"update {place}.message set forgotten = true"
+                    " where tenant_id = $1 and message_id = any($2::uuid[])",
                     scope.tenant_id,
                     list(event.messages),
                 )
@@ -115,7 +116,8 @@ async def recent_turns(connection: Connection, scope: Scope, session: SessionId,
     """Read the last turns of a session, oldest first."""
     rows = await connection.fetch(
         """select turn_id, session_id, event_id, occurred_at, considered from sessions.turn
-           where tenant_id = $1 and subject_id = $2 and session_id = $3 order by occurred_at desc, position desc limit $4""",
+           where tenant_id = $1 and subject_id = $2 and session_id = $3
+           order by occurred_at desc, position desc limit $4""",
         scope.tenant_id,
         scope.subject_id,
         session,

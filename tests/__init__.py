@@ -1,1 +1,1 @@
-
+"""Rings of tests: unit, contract, integration, faults, end to end, replay."""

@@ -1,1 +1,1 @@
-
+"""What reacts: sealing, projecting, ingesting, remembering, erasing."""

@@ -1,17 +1,18 @@
 """At-least-once delivery over Redis streams: what FastStream leaves to its user.
 
-FastStream neither redelivers, nor caps, nor dead-letters, nor survives the loss of a group. Here every stream has one reader
-and one reclaimer on the same handler, a janitor that parks what was delivered too often, and a watch that brings a stopped
-subscriber back. Handlers are idempotent, so delivering twice is harmless.
+FastStream neither redelivers, nor caps, nor dead-letters, nor survives the loss of a group. Here every stream has one
+reader and one reclaimer on the same handler, a janitor that parks what was delivered too often, and a watch that brings
+a stopped subscriber back. Handlers are idempotent, so delivering twice is harmless.
 """
 
 import asyncio
+import logging
 import os
 import socket
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any, TypedDict, cast
 
 import redis.asyncio as redis
 import structlog
@@ -26,8 +27,20 @@ Work = Callable[[Fields, str], Awaitable[None]]
 """Handles an entry: its fields and its id."""
 Park = Callable[["Letter"], Awaitable[None]]
 
+# FastStream would log every failure with a traceback, which may hold content; the handler logs the error's type itself
+_SILENT = logging.getLogger("cenotaph.faststream")
+_SILENT.addHandler(logging.NullHandler())
+_SILENT.propagate = False
+
 _POLL_MS = 200
 _WATCH_S = 1.0
+
+
+class Pending(TypedDict):
+    """What XPENDING says of an entry."""
+
+    message_id: bytes
+    times_delivered: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +82,7 @@ class Delivery:
         self._cap = cap
         self._idle_ms = reclaim_idle_ms
         self._client = redis.from_url(url)
-        self._broker = RedisBroker(url, logger=None, graceful_timeout=10.0)
+        self._broker = RedisBroker(url, logger=_SILENT, graceful_timeout=10.0)
         self._failures: dict[str, str] = {}
         self._watcher: asyncio.Task[None] | None = None
         consumer = f"{socket.gethostname()}-{os.getpid()}"
@@ -91,9 +104,9 @@ class Delivery:
                 polling_interval=min(self._idle_ms, 1000),
             )
             for subscription, workers in ((reader, route.concurrency), (reclaimer, 1)):
-                self._broker.subscriber(
-                    stream=subscription, ack_policy=AckPolicy.NACK_ON_ERROR, max_workers=workers
-                )(handler)
+                self._broker.subscriber(stream=subscription, ack_policy=AckPolicy.NACK_ON_ERROR, max_workers=workers)(
+                    handler
+                )
 
     async def start(self) -> None:
         """Make the groups, park what is poisoned, start consuming."""
@@ -155,15 +168,21 @@ class Delivery:
 
     async def _park_poisoned(self) -> None:
         for route in self._routes:
-            pending = await self._client.xpending_range(
-                route.stream, route.stream, min="-", max="+", count=100, idle=self._idle_ms
+            pending = cast(
+                "list[Pending]",
+                await self._client.xpending_range(
+                    route.stream, route.stream, min="-", max="+", count=100, idle=self._idle_ms
+                ),
             )
             for entry in pending:
                 if entry["times_delivered"] >= self._cap:
                     await self._park(route, entry["message_id"].decode(), entry["times_delivered"])
 
     async def _park(self, route: Route, entry_id: str, deliveries: int) -> None:
-        entries = await self._client.xrange(route.stream, min=entry_id, max=entry_id)
+        entries = cast(
+            "list[tuple[bytes, dict[bytes, bytes]]]",
+            await self._client.xrange(route.stream, min=entry_id, max=entry_id),
+        )
         reason = self._failures.pop(entry_id, "worker_died_or_entry_unreadable")
         if entries:
             await route.park(Letter(route.stream, entry_id, _decode(entries[0][1]), deliveries, reason))
@@ -182,5 +201,5 @@ async def ensure_group(client: "redis.Redis", stream: str) -> None:
 
 
 def _decode(fields: Mapping[bytes, bytes]) -> dict[str, str]:
-    """Read an entry's fields; bytes that are not UTF-8 become replacement characters, so that a check can refuse them."""
+    """Read an entry's fields; what is not UTF-8 becomes replacement characters, so that a check can refuse it."""
     return {name.decode("utf-8", "replace"): value.decode("utf-8", "replace") for name, value in fields.items()}

@@ -2,7 +2,8 @@
 
     XADD turns * token <short token> turn '{"schema": "cenotaph.turn/1", …}'
 
-A hand-over, not an acknowledgement: what can be stored is stored and the entry deleted; what never can becomes a dead letter.
+A hand-over, not an acknowledgement: what can be stored is stored and the entry deleted; what never can becomes a dead
+letter.
 """
 
 import structlog

@@ -75,7 +75,7 @@ def compile_context(
 def _fill(wanting: Sequence[_Line], budget: int, count: Callable[[str], int]) -> list[_Line]:
     """Take the lines that fit, in order of wanting, then make sure of it on the whole text."""
     taken: list[_Line] = []
-    used = count("\n".join((BEGIN, PREFACE, END)))
+    used = count(f"{BEGIN}\n{PREFACE}\n{END}")
     opened: set[Part] = set()
     for line in wanting:
         label = 0 if line.part in opened else count(f"<{line.part}>\n</{line.part}>\n")

@@ -1,4 +1,4 @@
-"""The one resumable finisher of an erasure: probes prepared, keys destroyed, bodies removed, layers proven, receipt signed.
+"""The one resumable finisher of an erasure: probes prepared, keys destroyed, bodies removed, layers proven, signed.
 
 Every step is durable before the next and harmless when repeated, so it may be killed anywhere and asked again.
 """
@@ -161,7 +161,8 @@ class Finisher:
     async def _note(self, tombstone: StoredEvent, findings: list[LayerFinding], negatives: dict[str, int]) -> None:
         async with self._eraser.connection() as connection:
             await connection.execute(
-                "update ops.erasure set layers = $2, negatives = $3, attempts = attempts + 1, tried_at = clock_timestamp()"
+                "update ops.erasure set layers = $2, negatives = $3, attempts = attempts + 1,"
+                " tried_at = clock_timestamp()"
                 " where tombstone = $1",
                 tombstone.event_id,
                 _json([finding.model_dump(mode="json") for finding in findings]),

@@ -25,10 +25,10 @@ class Forgetter:
         self._reader = reader
 
     async def forget(self, scope: Scope, memory_id: MemoryId, actor: str) -> EventId | None:
-        """Fence a memory and name all that goes with it; return the tombstone's id, None where there is no such memory.
+        """Fence a memory and name all that goes with it; return the tombstone's id, None where there is none such.
 
-        The person's memory stream is held meanwhile, so no version can be added behind the plan's back. Forgetting again
-        returns the first tombstone.
+        The person's memory stream is held meanwhile, so no version can be added behind the plan's back. Forgetting
+        again returns the first tombstone.
         """
         stream_name = memory_stream(scope.subject_id)
         async with self._appender.transaction() as writing:

@@ -1,4 +1,4 @@
-"""The two small protocols of erasure: a layer forgets, a probe asks it afterwards without sharing its code (DESIGN §2.3)."""
+"""The two small protocols of erasure: a layer forgets, a probe asks it afterwards without sharing its code."""
 
 import asyncio
 from collections.abc import Callable, Sequence

@@ -51,8 +51,9 @@ class DeadLetters:
             key_id, ciphertext = key.key_id, encrypt(key.secret, text.encode(), _bound(stream, entry_id))
         async with self._database.connection() as connection:
             await connection.execute(
-                "insert into ops.dead_letter (letter_id, tenant_id, subject_id, stream, entry_id, reason, deliveries, key_id,"
-                " ciphertext) values ($1, $2, $3, $4, $5, $6, $7, $8, $9) on conflict (stream, entry_id) do nothing",
+                "insert into ops.dead_letter (letter_id, tenant_id, subject_id, stream, entry_id, reason, deliveries,"
+                " key_id, ciphertext) values ($1, $2, $3, $4, $5, $6, $7, $8, $9)"
+                " on conflict (stream, entry_id) do nothing",
                 letter,
                 None if scope is None else scope.tenant_id,
                 None if scope is None else scope.subject_id,

@@ -40,10 +40,9 @@ def trace(stream: Sequence[StoredEvent], memory_id: MemoryId) -> Trace:
     tombstone = None
     for stored in stream:
         event = stored.event
-        if isinstance(event, Accepted) and event.memory_id == memory_id:
-            versions.append(stored)
-            candidates.add(event.candidate_id)
-        elif isinstance(event, NotWritten) and event.candidate_id == memory_id and event.outcome is Outcome.HELD:
+        if (isinstance(event, Accepted) and event.memory_id == memory_id) or (
+            isinstance(event, NotWritten) and event.candidate_id == memory_id and event.outcome is Outcome.HELD
+        ):
             versions.append(stored)
             candidates.add(event.candidate_id)
         elif isinstance(event, Reinforced) and event.memory_id == memory_id:

@@ -13,7 +13,7 @@ class Target(Frozen):
 
 
 class Question(Frozen):
-    """Everything one erasure asks its layers. Ids are always there; `targets` and `messages_said` only if they could be prepared.
+    """Everything one erasure asks its layers. Ids are always there; `targets` and `messages_said` only if prepared.
 
     `prepared` says whether every version could be read: without it the semantic probes cannot prove anything.
     """

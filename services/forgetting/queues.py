@@ -1,6 +1,6 @@
 """The probe of what waits: Redis streams."""
 
-from typing import ClassVar
+from typing import ClassVar, cast
 
 import redis.asyncio as redis
 
@@ -10,6 +10,8 @@ from services.forgetting.question import Question
 
 STREAMS = ("turns", "remember", "erase")
 _PAGE = 1000
+
+Entry = tuple[bytes, dict[bytes, bytes]]
 
 
 class QueueProbe:
@@ -32,7 +34,7 @@ class QueueProbe:
         entries = hits = 0
         for stream in STREAMS:
             start = "-"
-            while page := await self._client.xrange(stream, min=start, count=_PAGE):
+            while page := cast("list[Entry]", await self._client.xrange(stream, min=start, count=_PAGE)):
                 entries += len(page)
                 hits += sum(
                     any(needle in value for value in fields.values() for needle in needles) for _, fields in page

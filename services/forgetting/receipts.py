@@ -63,7 +63,8 @@ async def _view(connection: Connection, keyring: Keyring, receipt_id: EventId) -
         return None
     event = tombstone.event
     row = await connection.fetchrow(
-        "select layers, negatives, propagated_at, statement, signature, signing_key from ops.erasure where tombstone = $1",
+        "select layers, negatives, propagated_at, statement, signature, signing_key"
+        " from ops.erasure where tombstone = $1",
         receipt_id,
     )
     names = await keyring.outside(event.injected) if event.injected else {}

@@ -97,7 +97,8 @@ Ask = Callable[[Scope, str], Awaitable[Sequence[Answer]]]
 class ReadPathProbe:
     """Asks the product itself, as an agent would: by exact text and by paraphrase.
 
-    A hit is the id, or a living memory that says the same: key, polarity, numbers and value agree. Neighbours are counted.
+    A hit is the id, or a living memory that says the same: key, polarity, numbers and value agree. Neighbours are
+    counted.
     """
 
     layer: ClassVar[str] = "read_path"

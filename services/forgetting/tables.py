@@ -13,6 +13,9 @@ from services.forgetting.layers import finding
 from services.forgetting.question import Question
 
 _POLL_S = 0.01
+_ASKED = """with asked as (
+  select $1::uuid[] as memories, $2::uuid[] as messages, $3::uuid[] as keys, $4::uuid as tenant
+) """
 
 
 class Followed:
@@ -26,7 +29,7 @@ class Followed:
     async def erase(self, tombstone: StoredEvent, question: Question) -> None:
         """Wait until the read model has applied the tombstone."""
         del question
-        while tombstone.position is None or await self._position() < tombstone.position:
+        while tombstone.position is None or await self._position() < tombstone.position:  # noqa: ASYNC110 - another process
             await asyncio.sleep(_POLL_S)
 
     async def _position(self) -> Position:
@@ -84,8 +87,7 @@ class TableProbe:
 
     async def _count(self, connection: Connection, query: str, question: Question) -> int:
         count: int = await connection.fetchval(
-            "with asked as (select $1::uuid[] as memories, $2::uuid[] as messages, $3::uuid[] as keys, $4::uuid as tenant) "
-            + query,
+            _ASKED + query,
             list(question.memories),
             list(question.messages),
             list(question.keys),
@@ -157,5 +159,7 @@ def table_probes(prober: Database) -> Sequence[TableProbe]:
             },
             "sessions",
         ),
-        TableProbe("reads", prober, {"by_id": "select count(*) from ops.read r, asked where r.memories && asked.memories"}),
+        TableProbe(
+            "reads", prober, {"by_id": "select count(*) from ops.read r, asked where r.memories && asked.memories"}
+        ),
     )

@@ -122,9 +122,7 @@ async def memory_views(connection: Connection, keyring: Keyring, facts: Sequence
     return [_view(fact, bodies.get(fact.event_id), names, stones) for fact in facts]
 
 
-def _view(
-    fact: Fact, body: MemoryBody | None, names: Mapping[UUID, str], stones: Collection[UUID]
-) -> MemoryView:
+def _view(fact: Fact, body: MemoryBody | None, names: Mapping[UUID, str], stones: Collection[UUID]) -> MemoryView:
     held = fact.status == "held"
     stone = MemoryView(
         memory_id=fact.memory_id,
@@ -165,7 +163,9 @@ def _view(
 
 
 def _verdicts(events: Sequence[StoredEvent]) -> tuple[Verdict, ...]:
-    kinds = {event.candidate_id: event.kind for stored in events if isinstance(event := stored.event, CandidateProposed)}
+    kinds = {
+        event.candidate_id: event.kind for stored in events if isinstance(event := stored.event, CandidateProposed)
+    }
     verdicts = []
     for stored in events:
         event = stored.event

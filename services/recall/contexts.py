@@ -94,7 +94,8 @@ class Contexts:
         found = {(each.fact.memory_id, each.fact.version): each for each in recollection.recalled}
         memories = {key[0] for key in found}
         left_out = [
-            LeftOut(memory_id=each.id if each.id in memories else None, reason=each.reason) for each in compiled.left_out
+            LeftOut(memory_id=each.id if each.id in memories else None, reason=each.reason)
+            for each in compiled.left_out
         ]
         left_out += [LeftOut(memory_id=key[0], reason=reason) for key, reason in recollection.excluded]
         return ContextAnswer(

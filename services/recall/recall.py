@@ -1,4 +1,4 @@
-"""Recall: permission, four paths, fact state, rank, fence (R30-R33). What an index returns is a hint; the facts decide."""
+"""Recall: permission, paths, fact state, rank, fence (R30-R33). What an index returns is a hint; the facts decide."""
 
 import asyncio
 from base64 import b64decode
@@ -108,7 +108,7 @@ class Recall:
     async def _unindexed(
         self, connection: Connection, keyring: Keyring, current: State, seen: Collection[Key]
     ) -> dict[Key, tuple[NDArray[np.float32], Entry]]:
-        """Read vector and terms of what the dense path did not return: too new for the index, or found by a word only."""
+        """Read vector and terms of what the dense path did not return: too new for it, or found by a word only."""
         missing = {fact.event_id: key for key, fact in current.items() if key not in seen}
         events = await read_events(connection, missing)
         opened = await open_bodies(connection, keyring, ((event, INDEX) for event in events.values()))

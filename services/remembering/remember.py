@@ -65,7 +65,14 @@ class Rememberer:
     """
 
     def __init__(
-        self, vault: Vault, events: EventLog, projector: Database, reader: Database, embedder: Embedder, policy: Policy
+        self,
+        vault: Vault,
+        events: EventLog,
+        *,
+        projector: Database,
+        reader: Database,
+        embedder: Embedder,
+        policy: Policy,
     ) -> None:
         self._vault = vault
         self._events = events
@@ -193,7 +200,7 @@ def _tag(keyring: Keyring, claim: Claim) -> bytes | None:
 
 
 async def _turn(connection: Connection, keyring: Keyring, stored: StoredEvent, event: TurnFinalized) -> Turn:
-    """Open a turn as the extractor sees it: what was forgotten is not there, and only a completed turn says anything."""
+    """Open a turn as the extractor sees it: without what was forgotten; only a completed turn says anything."""
     messages: list[Message] = []
     if event.status is TurnStatus.COMPLETED:
         opened = await open_bodies(connection, keyring, ((stored, part.name) for part in stored.parts))

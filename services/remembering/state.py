@@ -18,7 +18,7 @@ _RECENT = 200  # how many memories a paraphrase without the same tag is looked f
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """The state of one person as of `version` of the memory stream. Only asked-for and just-changed memories are in it."""
+    """The state of one person as of `version` of the memory stream: asked-for and just-changed memories only."""
 
     facts: State
     version: int
