@@ -24,6 +24,12 @@ def endpoints(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Endpoints]:
         yield embedded.endpoints
 
 
+@pytest.fixture(scope="session")
+def keys(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Give the one folder of key files that belongs to the servers of this run."""
+    return tmp_path_factory.mktemp("keys")
+
+
 @dataclass(frozen=True)
 class Stores:
     """The migrated stores of one test run."""
@@ -50,14 +56,14 @@ class Stores:
 
 
 @pytest.fixture(scope="session")
-async def stores(endpoints: Endpoints, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Stores]:
+async def stores(endpoints: Endpoints, keys: Path) -> AsyncIterator[Stores]:
     """Migrate both clusters and open a pool for each role."""
     await migrate(endpoints.database_url, "log")
     await migrate(endpoints.vault_url, "vault")
     log, vault = endpoints.database_url, endpoints.vault_url
     stores = Stores(
         endpoints=endpoints,
-        keys=tmp_path_factory.mktemp("keys"),
+        keys=keys,
         owner=Database(log, None),
         appender=Database(log, "cenotaph_appender"),
         sealer=Database(log, "cenotaph_sealer"),

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator
+from pathlib import Path
 
 import httpx
 import pytest
@@ -14,10 +15,12 @@ from services.forgetting.receipt import verify
 
 
 @pytest.fixture(scope="module")
-async def running(endpoints: Endpoints, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[tuple[str, str]]:
+async def running(
+    endpoints: Endpoints, keys: Path, tmp_path_factory: pytest.TempPathFactory
+) -> AsyncIterator[tuple[str, str]]:
     """Run the system; give its address and a tenant key."""
     folder = tmp_path_factory.mktemp("up")
-    settings = load_settings(data=folder, port=0)
+    settings = load_settings(data=folder, keys=keys, port=0)
     composition = Composition(settings, endpoints)
     await composition.migrate()
     _, key = await composition.create_tenant()

@@ -41,16 +41,12 @@ async def test_a_lost_race_is_an_answer(log: EventLog, scope: Scope) -> None:
     assert (await log.append(command(scope, 1))).versions == (2, 2)
 
 
-async def test_a_sealed_body_opens_and_every_event_gets_a_position(
-    log: EventLog, scope: Scope, stores: Stores
-) -> None:
+async def test_a_sealed_body_opens_and_every_event_gets_a_position(log: EventLog, scope: Scope, stores: Stores) -> None:
     """What was appended comes back from the sealed tail, and its body opens with the person's keyring."""
     keyring = await stores.vault.keyring(scope)
     (key,) = await keyring.lease(1)
     event = NewEvent(reinforced(), NOW, (Part("memory", MessageBody(content="喜欢北京烤鸭"), key),))
-    await log.append(
-        Command(CommandId(uuid4()), scope, memory_stream(scope.subject_id), 0, "worker:test", (event,))
-    )
+    await log.append(Command(CommandId(uuid4()), scope, memory_stream(scope.subject_id), 0, "worker:test", (event,)))
     sealer = Sealer(stores.sealer)
     while await sealer.seal():
         pass
