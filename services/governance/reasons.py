@@ -49,6 +49,7 @@ class Reason(StrEnum):
     LOW_CONFIDENCE = "low_confidence", "confidence", "Not sure enough to write without asking."
     NO_CONFIDENCE = "no_confidence", "confidence", "Not even sure enough to ask."
     SAME = "same", "duplicate", "Says again what a current memory says."
+    ALREADY_HELD = "already_held", "duplicate", "Says again what is held and waits for the person."
     NEWER_STATEMENT = "newer_statement", "conflict", "A newer statement about the same thing."
     WITHDRAWN = "withdrawn", "conflict", "The person says that it is no longer so."
     NOTHING_TO_WITHDRAW = "nothing_to_withdraw", "conflict", "A plan was called off that is not remembered."

@@ -20,7 +20,9 @@ from events.model import (
     TurnId,
 )
 from services.governance.judge import Living, Ruling, View, Writing, judge
+from services.governance.reasons import Reason
 from services.governance.sameness import same_thing, same_value
+from services.governance.view import rule
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +86,7 @@ def decide(
 def _one(candidate: Candidate, view: View, held: Iterable[MemoryBody], candidate_id: MemoryId) -> Decision:
     ruling = judge(candidate, view)
     if ruling.outcome is Outcome.HELD and any(_same(candidate, body) for body in held):
-        ruling = Ruling(outcome=Outcome.REJECTED, gate="duplicate", reason="already_held")
+        ruling = rule(Outcome.REJECTED, Reason.ALREADY_HELD)
     if ruling.target is None:
         return Decision(candidate, candidate_id, ruling, candidate_id, 1)
     step = 1 if ruling.outcome is Writing.SUPERSEDE else 0
