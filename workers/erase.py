@@ -1,11 +1,12 @@
 """The erasing worker: finishes tombstones as their jobs come, and asks the log for those that are still pending."""
 
 import asyncio
+from functools import partial
 
 from services.forgetting.finisher import Finisher
 from services.forgetting.letters import DeadLetters
-from workers.delivery import Fields, Letter, Route
-from workers.jobs import ERASE, position_of
+from workers.delivery import Fields, Route
+from workers.jobs import ERASE, park_job, position_of
 from workers.loop import forever
 
 _PENDING_EVERY_S = 1.0
@@ -20,23 +21,12 @@ class EraseJobs:
 
     def route(self, concurrency: int = 4) -> Route:
         """Describe the stream to the delivery."""
-        return Route(ERASE, self.take, self.park, concurrency)
+        return Route(ERASE, self.take, partial(park_job, self._letters), concurrency)
 
     async def take(self, fields: Fields, entry_id: str) -> None:
         """Carry one erasure as far as it goes; what stays pending is tried again from the log."""
         del entry_id
         await self._finisher.finish(position_of(fields))
-
-    async def park(self, letter: Letter) -> None:
-        """Keep the reason; the tombstone itself is in the log and stays pending there."""
-        await self._letters.park(
-            None,
-            stream=letter.stream,
-            entry_id=letter.entry_id,
-            reason=letter.reason,
-            deliveries=letter.deliveries,
-            text=None,
-        )
 
 
 async def resume(finisher: Finisher) -> None:

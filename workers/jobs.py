@@ -6,6 +6,8 @@ import redis.asyncio as redis
 
 from events.envelope import StoredEvent
 from events.model import Position, Tombstoned, TurnFinalized
+from services.forgetting.letters import DeadLetters
+from workers.delivery import Letter
 
 TURNS = "turns"
 REMEMBER = "remember"
@@ -51,3 +53,15 @@ def position_of(fields: Mapping[str, str]) -> Position:
         ValueError: the entry is not a job.
     """
     return Position(int(fields["position"]))
+
+
+async def park_job(letters: DeadLetters, letter: Letter) -> None:
+    """Keep the reason only: what the job was about is in the log, and the sweepers will ask for it again."""
+    await letters.park(
+        None,
+        stream=letter.stream,
+        entry_id=letter.entry_id,
+        reason=letter.reason,
+        deliveries=letter.deliveries,
+        text=None,
+    )

@@ -1,14 +1,15 @@
 """The remembering worker: considers turns by their position, and sweeps up those whose job was lost."""
 
 import asyncio
+from functools import partial
 
 from events.model import Position
 from events.postgres import Database
 from projections.sessions import waiting
 from services.forgetting.letters import DeadLetters
 from services.remembering.remember import Rememberer
-from workers.delivery import Fields, Letter, Route
-from workers.jobs import REMEMBER, Jobs, position_of
+from workers.delivery import Fields, Route
+from workers.jobs import REMEMBER, Jobs, park_job, position_of
 from workers.loop import forever
 
 _BATCH = 500
@@ -23,23 +24,12 @@ class RememberJobs:
 
     def route(self, concurrency: int = 2) -> Route:
         """Describe the stream to the delivery."""
-        return Route(REMEMBER, self.take, self.park, concurrency)
+        return Route(REMEMBER, self.take, partial(park_job, self._letters), concurrency)
 
     async def take(self, fields: Fields, entry_id: str) -> None:
         """Consider one turn."""
         del entry_id
         await self._rememberer.consider(position_of(fields))
-
-    async def park(self, letter: Letter) -> None:
-        """Keep the reason; the turn itself is in the log and the sweeper will ask for it again."""
-        await self._letters.park(
-            None,
-            stream=letter.stream,
-            entry_id=letter.entry_id,
-            reason=letter.reason,
-            deliveries=letter.deliveries,
-            text=None,
-        )
 
 
 async def sweep(projector: Database, jobs: Jobs, after_s: float) -> None:
