@@ -42,9 +42,10 @@ create index body_key on log.body (key_id);
 
 -- what a tombstone or an expiry names: memories, messages and data keys nobody may read again
 create table log.fence (
-  tenant_id uuid not null,
-  target    uuid not null,
-  event_id  uuid not null,
+  tenant_id  uuid not null,
+  target     uuid not null,
+  subject_id uuid not null,
+  event_id   uuid not null,
   primary key (tenant_id, target)
 );
 
@@ -103,6 +104,7 @@ language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
 declare
   bases bigint[] := array_fill(null::bigint, array[cardinality(c_command)]);
   reached bigint;
+  twin integer;
   stamp timestamptz;
   micros bigint;
 begin
@@ -112,6 +114,14 @@ begin
       from log.event e where e.command_id = c_command[i];
     if first_version is not null then
       outcome := 'known';
+      return next;
+      continue;
+    end if;
+    twin := array_position(c_command[:i - 1], c_command[i]);
+    if bases[twin] is not null then -- earlier in this very call, so not in the table yet
+      outcome := 'known';
+      first_version := bases[twin] + 1;
+      last_version := bases[twin] + c_count[twin];
       return next;
       continue;
     end if;
@@ -181,9 +191,9 @@ begin
   end if;
 
   if 'tombstoned' = any (e_type) then
-    insert into log.fence (tenant_id, target, event_id)
-    select distinct on (c_tenant[e.command], t.target) c_tenant[e.command], t.target::uuid, e.event_id
-    from unnest(e_command, e_event, e_type, e_envelope) as e(command, event_id, type, envelope)
+    insert into log.fence (tenant_id, target, subject_id, event_id)
+    select distinct on (c_tenant[e.command], t.target) c_tenant[e.command], t.target::uuid, e.subject_id, e.event_id
+    from unnest(e_command, e_event, e_subject, e_type, e_envelope) as e(command, event_id, subject_id, type, envelope)
     cross join lateral (select convert_from(e.envelope, 'UTF8')::jsonb -> 'data' as doc) d
     cross join lateral jsonb_array_elements_text(
       (d.doc -> 'memories') || (d.doc -> 'messages') || (d.doc -> 'keys')) as t(target)
@@ -250,12 +260,8 @@ begin
     execute format('create policy owner on log.%I to %I using (true) with check (true)', name, current_user);
     execute format('create policy system on log.%I for select to cenotaph_sealer, cenotaph_projector, cenotaph_eraser,
       cenotaph_prober using (true)', name);
-  end loop;
-  foreach name in array array['event', 'body'] loop
     execute format('create policy reader on log.%I for select to cenotaph_reader using (
       tenant_id = current_setting(''cenotaph.tenant'')::uuid and subject_id = current_setting(''cenotaph.subject'')::uuid)',
       name);
   end loop;
 end $$;
-create policy reader on log.fence for select to cenotaph_reader
-  using (tenant_id = current_setting('cenotaph.tenant')::uuid);
