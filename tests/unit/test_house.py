@@ -13,6 +13,7 @@ import pytest
 import yaml
 
 from cenotaph import boot
+from ops.run import ALL_WORKERS
 from ops.settings import Settings
 
 ROOT = Path(__file__).parent.parent.parent
@@ -225,3 +226,10 @@ def test_compose_hangs_together() -> None:
         assert {volume.partition(":")[0] for volume in one.get("volumes", ())} <= set(parts["volumes"]), name
     assert {name: one["ports"] for name, one in services.items() if "ports" in one} == {"api": ["127.0.0.1:8765:8765"]}
     assert services["log"]["volumes"] != services["vault"]["volumes"]
+    workers = [
+        name
+        for one in services.values()
+        if (command := one.get("command", []))[:1] == ["worker"]
+        for name in command[1:]
+    ]
+    assert sorted(workers) == sorted(ALL_WORKERS)
