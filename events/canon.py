@@ -17,7 +17,7 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def encode(document: dict[str, Any]) -> bytes:
-    """Encode the writer's half. Datetimes become RFC 3339 in UTC, ids become text."""
+    """Encode the writer's half. Datetimes become RFC 3339 with the offset they have, ids become text."""
     return orjson.dumps(document, option=orjson.OPT_SORT_KEYS | orjson.OPT_UTC_Z)
 
 

@@ -22,6 +22,14 @@ from events.lift import lift
 from events.model import CommandId, Event, EventId, KeyId, Position, Scope, SubjectId, TenantId
 
 _NONCE_BYTES = 12
+_FORMS: dict[str, type] = {
+    "actor": str,
+    "data": dict,
+    "parts": list,
+    "schema_version": int,
+    "stream": str,
+    "type": str,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,7 +171,7 @@ def decrypt(secret: bytes, ciphertext: bytes, bound_to: bytes) -> bytes:
     """
     try:
         return AESGCM(secret).decrypt(ciphertext[:_NONCE_BYTES], ciphertext[_NONCE_BYTES:], bound_to)
-    except InvalidTag as error:
+    except (InvalidTag, ValueError) as error:  # a nonce or a tag that is cut short is a ValueError
         raise TamperError("a sealed body does not open: bytes, key or place were changed") from error
 
 
@@ -215,6 +223,8 @@ def stored(envelope: bytes, position: int | None) -> StoredEvent:
     """
     document, version, recorded_at = canon.decode(envelope)
     try:
+        if not all(isinstance(document[name], form) for name, form in _FORMS.items()):
+            raise TamperError("an envelope holds a field of a wrong form")
         return StoredEvent(
             position=None if position is None else Position(position),
             scope=Scope(
@@ -234,7 +244,7 @@ def stored(envelope: bytes, position: int | None) -> StoredEvent:
             ),
             document=document["data"],
         )
-    except (KeyError, TypeError, ValueError) as error:
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise TamperError("an envelope lacks a field or holds one of a wrong form") from error
 
 

@@ -1,0 +1,1 @@
+"""Tests of the vocabulary, the envelope, the canonical bytes and the tree."""

@@ -1,0 +1,216 @@
+"""One event of every type with its body; `python -m tests.unit.events.samples` writes missing golden files.
+
+A golden file is never written twice: what was stored once must be readable for ever (R7).
+"""
+
+from base64 import b64encode
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+from unittest.mock import patch
+from uuid import UUID
+
+import orjson
+
+from events import canon
+from events.envelope import Command, DataKey, NewEvent, Part, SealedEvent, memory_stream, seal, turns_stream
+from events.model import (
+    EVENT_TYPES,
+    Accepted,
+    Assertion,
+    CandidateProposed,
+    CommandId,
+    ErasureVerified,
+    Event,
+    EventId,
+    Evidence,
+    IndexBody,
+    KeyId,
+    Kind,
+    MemoryBody,
+    MemoryId,
+    MessageBody,
+    MessageHead,
+    MessageId,
+    NotWritten,
+    Origin,
+    Outcome,
+    Reinforced,
+    Role,
+    Scope,
+    SessionId,
+    SubjectId,
+    Superseded,
+    TenantId,
+    Tombstoned,
+    TurnConsidered,
+    TurnFinalized,
+    TurnId,
+    TurnStatus,
+)
+
+GOLDEN = Path(__file__).parents[2] / "golden" / "events"
+AT = datetime(2026, 8, 1, 9, 30, 0, 123456, UTC)
+RECORDED = datetime(2026, 8, 1, 9, 30, 1, 654321, UTC)
+
+
+def fixed(number: int) -> UUID:
+    """Return a version 4 UUID that is always the same."""
+    return UUID(int=number * 0x0101_0101_0101_0101_0101_0101_0101_0101 % 2**128, version=4)
+
+
+SCOPE = Scope(tenant_id=TenantId(fixed(1)), subject_id=SubjectId(fixed(2)))
+KEYS = tuple(DataKey(KeyId(fixed(90 + n)), bytes([n]) * 32) for n in range(3))
+TURN, MEMORY, CANDIDATE = TurnId(fixed(3)), MemoryId(fixed(4)), MemoryId(fixed(5))
+ASKED, ANSWERED = MessageId(fixed(6)), MessageId(fixed(7))
+POINTER = Evidence(message_id=ASKED, start=4, end=10)
+CONTENT = MemoryBody(
+    kind=Kind.PREFERENCE,
+    key="diet.likes",
+    value="北京烤鸭",
+    content="喜欢北京烤鸭 (likes Peking duck)",
+    evidence=(POINTER,),
+    assertion=Assertion.STATED,
+    explicit=True,
+)
+INDEX = IndexBody(tag="ab" * 32, terms=(1, 2**62), length=2, model="e5", vector=b64encode(bytes(8)).decode())
+
+SAMPLES: tuple[tuple[Event, tuple[Part, ...]], ...] = (
+    (
+        TurnFinalized(
+            turn_id=TURN,
+            session_id=SessionId(fixed(8)),
+            status=TurnStatus.COMPLETED,
+            messages=(
+                MessageHead(message_id=ASKED, role=Role.USER, origin=Origin.USER),
+                MessageHead(message_id=ANSWERED, role=Role.ASSISTANT, origin=Origin.ASSISTANT),
+            ),
+            contexts=(fixed(9),),
+        ),
+        (
+            Part(f"message:{ASKED}", MessageBody(content="请记住：我喜欢北京烤鸭。"), KEYS[0]),
+            Part(f"message:{ANSWERED}", MessageBody(content="Noted, Peking duck it is."), KEYS[1]),
+        ),
+    ),
+    (
+        CandidateProposed(
+            candidate_id=CANDIDATE,
+            turn_id=TURN,
+            kind=Kind.PREFERENCE,
+            assertion=Assertion.STATED,
+            confidence=930,
+            importance=500,
+            pointers=(POINTER,),
+        ),
+        (),
+    ),
+    (
+        Accepted(
+            candidate_id=CANDIDATE,
+            memory_id=MEMORY,
+            version=2,
+            turn_id=TURN,
+            kind=Kind.PREFERENCE,
+            confidence=930,
+            importance=500,
+            cites=(ASKED,),
+        ),
+        (Part("memory", CONTENT, KEYS[2]), Part("index", INDEX, KEYS[2])),
+    ),
+    (Superseded(memory_id=MEMORY, version=1, by_version=2), ()),
+    (Reinforced(candidate_id=CANDIDATE, memory_id=MEMORY, version=2, turn_id=TURN), ()),
+    (
+        NotWritten(
+            candidate_id=CANDIDATE,
+            turn_id=TURN,
+            outcome=Outcome.HELD,
+            gate="sensitivity",
+            reason="sensitive_unconsented",
+            kind=Kind.FACT,
+            cites=(ASKED,),
+            held_until=AT + timedelta(days=7),
+        ),
+        (Part("memory", CONTENT, KEYS[2]),),
+    ),
+    (
+        TurnConsidered(
+            turn_id=TURN, counts={"accepted": 1, "held": 1}, extractor="rules/1", policy_digest="0123456789abcdef"
+        ),
+        (),
+    ),
+    (
+        Tombstoned(
+            memories=(MEMORY,),
+            messages=(ASKED, ANSWERED),
+            keys=tuple(key.key_id for key in KEYS),
+            turns=(TURN,),
+            injected=(TurnId(fixed(10)),),
+            orphaned=(MemoryId(fixed(11)),),
+        ),
+        (),
+    ),
+    (
+        ErasureVerified(
+            tombstone=EventId(fixed(12)),
+            decision="deletion_propagated",
+            statement='{"decision":"deletion_propagated"}',
+            signature=b64encode(bytes(64)).decode(),
+            signing_key=b64encode(bytes(32)).decode(),
+        ),
+        (),
+    ),
+)
+
+
+def sealed(event: Event, parts: tuple[Part, ...], number: int = 20) -> SealedEvent:
+    """Seal one sample with nonces of zeros, so that every byte is the same each time."""
+    stream = turns_stream if isinstance(event, TurnFinalized) else memory_stream
+    command = Command(
+        CommandId(fixed(number)),
+        SCOPE,
+        stream(SCOPE.subject_id),
+        0,
+        "worker:remember",
+        (NewEvent(event, AT, parts),),
+    )
+    with patch("events.envelope.os.urandom", bytes):
+        (one,) = seal(command)
+    return one
+
+
+def shape(cls: type[Event]) -> dict[str, Any]:
+    """Describe an event class's fields by its JSON schema without the prose."""
+    return {"properties": {}, **_bare(cls.model_json_schema())}
+
+
+def _bare(node: Any) -> Any:  # noqa: ANN401 - any JSON
+    if isinstance(node, dict):
+        return {key: _bare(value) for key, value in node.items() if key not in {"description", "title"}}
+    return [_bare(each) for each in node] if isinstance(node, list) else node
+
+
+def document(event: Event, parts: tuple[Part, ...]) -> dict[str, Any]:
+    """Write down everything a golden file holds of a sample."""
+    one = sealed(event, parts)
+    return {
+        "ciphertexts": {part.name: part.ciphertext.hex() for part in one.parts},
+        "envelope": (one.envelope + canon.trailer(7, RECORDED)).hex(),
+        "keys": {str(part.key.key_id): part.key.secret.hex() for part in parts},
+        "plaintexts": {part.name: part.body.model_dump_json(exclude_none=True) for part in parts},
+        "schema_version": event.schema_version,
+        "shape": shape(type(event)),
+        "type": event.type,
+    }
+
+
+def path_of(event_type: str, version: int) -> Path:
+    """Name the golden file of a type and version."""
+    return GOLDEN / f"{event_type}_v{version}.json"
+
+
+if __name__ == "__main__":
+    for each, its_parts in SAMPLES:
+        if not (path := path_of(each.type, each.schema_version)).exists():
+            path.write_bytes(orjson.dumps(document(each, its_parts), option=orjson.OPT_INDENT_2) + b"\n")
+    missing = [f"{name} v{version}" for name, version in EVENT_TYPES if not path_of(name, version).exists()]
+    raise SystemExit(f"no sample for: {', '.join(missing)}" if missing else 0)
