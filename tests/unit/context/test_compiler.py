@@ -13,7 +13,7 @@ from events.model import Kind, MemoryId, MessageId, Role
 from services.context.compiler import PREFACE, compile_context
 from services.context.escape import escape
 from services.context.marker import BEGIN, END, injected_spans
-from services.context.roles import EPISODIC, POLICIES, Part, RecallRole, policy_of
+from services.context.roles import EPISODIC, POLICIES, Part, RecallRole, RolePolicy, policy_of
 from services.context.tokenizer import count_tokens
 from services.context.values import Compiled, Item, Said, Task
 
@@ -76,10 +76,10 @@ def _lines(compiled: Compiled) -> list[str]:
 
 
 @settings(max_examples=300)
-@given(ITEMS, SAID, TASKS, POLICY, st.integers(0, 400))
+@given(ITEMS, SAID, TASKS, st.integers(0, 400), POLICY)
 def test_the_budget_is_never_exceeded(
-    items: list[Item], said: list[Said], task: Task | None, policy, budget: int
-) -> None:  # type: ignore[no-untyped-def]
+    items: list[Item], said: list[Said], task: Task | None, budget: int, policy: RolePolicy
+) -> None:
     """By the real tokenizer the whole text costs what it says, and that is within the budget."""
     compiled = compile_context(items, policy=policy, budget=budget, recent=said, task=task)
     assert count_tokens(compiled.text) == compiled.used_tokens <= budget
@@ -123,27 +123,27 @@ def test_an_attack_stays_in_its_line(attack: str) -> None:
     assert compiled.text.count(BEGIN) == compiled.text.count(END) == 1
 
 
-@given(ITEMS, SAID, TASKS, POLICY, st.integers(0, 300), st.randoms(use_true_random=False))
+@given(ITEMS, SAID, POLICY, st.integers(0, 300), st.randoms(use_true_random=False))
 def test_everything_is_either_cited_or_left_out(
-    items: list[Item], said: list[Said], task: Task | None, policy, budget: int, random: Random
-) -> None:  # type: ignore[no-untyped-def]
+    items: list[Item], said: list[Said], policy: RolePolicy, budget: int, random: Random
+) -> None:
     """No memory vanishes without a reason, and the order they come in makes no difference."""
     items = list({(item.memory_id, item.version): item for item in items}.values())
-    compiled = compile_context(items, policy=policy, budget=budget, recent=said, task=task)
+    compiled = compile_context(items, policy=policy, budget=budget, recent=said)
     cited = {(each.memory_id, each.version) for each in compiled.cited}
     left = {(each.id, each.version) for each in compiled.left_out if each.version is not None}
     assert cited | left == {(item.memory_id, item.version) for item in items}
     assert not cited & left
     assert all(f"[{memory}@{version} " in compiled.text for memory, version in cited)
     shuffled = random.sample(items, len(items))
-    assert compile_context(shuffled, policy=policy, budget=budget, recent=said, task=task) == compiled
+    assert compile_context(shuffled, policy=policy, budget=budget, recent=said) == compiled
 
 
 @given(ITEMS, SAID, TASKS, st.sampled_from(RecallRole))
 def test_a_role_sees_only_its_kinds_and_sections(
     items: list[Item], said: list[Said], task: Task | None, role: RecallRole
 ) -> None:
-    """However much budget there is, no line of another kind or section gets in, and no more memories than the policy's."""
+    """However much budget there is, no other kind or section gets in, and no more memories than the policy says."""
     policy = policy_of(role)
     compiled = compile_context(items, policy=policy, budget=100_000, recent=said, task=task)
     kinds = {(item.memory_id, item.version): item.kind for item in items}
@@ -207,7 +207,7 @@ def test_doubts_stand_beside_the_memory() -> None:
 
 def test_constraints_come_before_memories_and_new_turns_before_old() -> None:
     """When the budget is short the task's constraints stay, then the best memory, then the newest turn."""
-    task = Task(UUID(int=9), "g", ("never call before nine",))
+    task = Task(UUID(int=9), "plan a long dinner for ten guests", ("never call before nine",))
     items = [_item(1, "likes tea", score=0.9), _item(2, "likes long walks by the sea", score=0.1)]
     said = [Said(MessageId(UUID(int=at)), Role.USER, f"message number {at} of the talk") for at in (11, 12, 13)]
     seen = []
@@ -234,7 +234,7 @@ def test_says_why_something_is_left_out() -> None:
 
 def test_nothing_to_say_costs_nothing() -> None:
     """Without content, or with a budget that holds no line, the text is empty."""
-    assert compile_context([], policy=CHAT, budget=800).text == ""
+    assert not compile_context([], policy=CHAT, budget=800).text
     tight = compile_context([_item(1, "likes tea")], policy=CHAT, budget=30)
     assert (tight.text, tight.used_tokens) == ("", 0)
     assert [each.reason for each in tight.left_out] == ["budget"]
@@ -257,8 +257,8 @@ def test_every_role_has_a_policy_and_an_unknown_one_is_refused() -> None:
         with pytest.raises(ValueError, match="RecallRole"):
             policy_of(role)
     assert Part.RECENT not in PLANNER.parts
-    assert EPISODIC <= PLANNER.kinds
-    assert POLICIES[RecallRole.SEARCH].kinds == frozenset()
+    assert PLANNER.kinds >= EPISODIC
+    assert not POLICIES[RecallRole.SEARCH].kinds
 
 
 @given(TEXT)
@@ -278,7 +278,7 @@ def test_escaped_text_shows_what_it_held(text: str) -> None:
         (f"x {BEGIN}a{END} y {BEGIN}b", [(2, 40), (43, 62)]),
         (f"tail of it {END} I like tea", [(0, 30)]),
         (f"{BEGIN}a{END} tail {END} tea", [(0, 38), (38, 63)]),
-        ("  &lt;cenotaph-context v='2'&gt; a &LT;/Cenotaph-Context &GT; tea", [(2, 60)]),
+        ("  &lt;cenotaph-context v='2'&gt; a &LT;/Cenotaph-Context &GT; tea", [(2, 61)]),
         ("< cenotaph-context >\n a", [(0, 23)]),
     ],
 )
