@@ -21,6 +21,15 @@ from events.model import Scope
 
 Row = Mapping[str, Any]
 
+_DOWN = "the database does not answer; try again"
+_GONE = (
+    asyncpg.PostgresConnectionError,
+    asyncpg.CannotConnectNowError,
+    asyncpg.AdminShutdownError,
+    asyncpg.CrashShutdownError,
+    OSError,
+)
+
 
 class Connection(Protocol):
     """What we use of an asyncpg connection."""
@@ -32,6 +41,8 @@ class Connection(Protocol):
     async def fetchrow(self, query: str, *args: Any) -> Row | None: ...  # noqa: ANN401, D102 - asyncpg's own signature
 
     async def fetchval(self, query: str, *args: Any) -> Any: ...  # noqa: ANN401, D102 - asyncpg's own signature
+
+    def is_closed(self) -> bool: ...  # noqa: D102 - asyncpg's own signature
 
     def transaction(self) -> Any: ...  # noqa: ANN401, D102 - asyncpg's own signature
 
@@ -68,22 +79,17 @@ class Database:
         """
         try:
             async with self._engine.connect() as pooled:
-                raw = (await pooled.get_raw_connection()).driver_connection
+                raw = cast("Connection", (await pooled.get_raw_connection()).driver_connection)
                 try:
-                    yield cast("Connection", raw)
-                except (asyncpg.PostgresConnectionError, asyncpg.InterfaceError, OSError):
+                    yield raw
+                except (*_GONE, asyncpg.InterfaceError) as error:
+                    # an InterfaceError may also be a wrong argument; then the connection is still good
+                    if isinstance(error, asyncpg.InterfaceError) and not raw.is_closed():
+                        raise
                     await pooled.invalidate()
-                    raise
-        except (
-            asyncpg.PostgresConnectionError,
-            asyncpg.CannotConnectNowError,
-            asyncpg.AdminShutdownError,
-            InterfaceError,
-            DBAPIError,
-            PoolTimeoutError,
-            OSError,
-        ) as error:
-            raise UnavailableError("the database does not answer; try again") from error
+                    raise UnavailableError(_DOWN) from error
+        except (*_GONE, InterfaceError, DBAPIError, PoolTimeoutError) as error:
+            raise UnavailableError(_DOWN) from error
 
     @asynccontextmanager
     async def transaction(self, scope: Scope | None = None) -> AsyncIterator[Connection]:
