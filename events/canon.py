@@ -7,6 +7,7 @@ microseconds since 1970 UTC, int64 big-endian. `append_v1` writes the trailer, b
 import struct
 from datetime import UTC, datetime, timedelta
 from typing import Any
+from uuid import UUID
 
 import orjson
 
@@ -18,7 +19,14 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 def encode(document: dict[str, Any]) -> bytes:
     """Encode the writer's half. Datetimes become RFC 3339 with the offset they have, ids become text."""
-    return orjson.dumps(document, option=orjson.OPT_SORT_KEYS | orjson.OPT_UTC_Z)
+    return orjson.dumps(document, default=_driver_id, option=orjson.OPT_SORT_KEYS | orjson.OPT_UTC_Z)
+
+
+def _driver_id(value: object) -> str:
+    """Write ids as the database driver returns them: a subclass of UUID, which orjson does not take."""
+    if isinstance(value, UUID):
+        return str(value)
+    raise TypeError(f"{type(value).__name__} has no canonical form")
 
 
 def trailer(version: int, recorded_at: datetime) -> bytes:
