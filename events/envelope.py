@@ -189,7 +189,7 @@ def _seal_event(command: Command, ordinal: int, new: NewEvent) -> SealedEvent:
             part.key.key_id,
             encrypt(
                 part.key.secret,
-                part.body.model_dump_json(exclude_none=True).encode(),
+                part.body.model_dump_json().encode(),
                 associated_data(tenant, event_id, event, part.name, part.key.key_id),
             ),
         )

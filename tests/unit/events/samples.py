@@ -196,7 +196,7 @@ def document(event: Event, parts: tuple[Part, ...]) -> dict[str, Any]:
         "ciphertexts": {part.name: part.ciphertext.hex() for part in one.parts},
         "envelope": (one.envelope + canon.trailer(7, RECORDED)).hex(),
         "keys": {str(part.key.key_id): part.key.secret.hex() for part in parts},
-        "plaintexts": {part.name: part.body.model_dump_json(exclude_none=True) for part in parts},
+        "plaintexts": {part.name: part.body.model_dump_json() for part in parts},
         "schema_version": event.schema_version,
         "shape": shape(type(event)),
         "type": event.type,

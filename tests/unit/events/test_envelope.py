@@ -5,6 +5,7 @@ import orjson
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pydantic import BaseModel
 
 from events import canon
 from events.envelope import (
@@ -22,8 +23,8 @@ from events.envelope import (
     stored,
 )
 from events.errors import TamperError
-from events.model import CommandId, EventId, KeyId, MessageBody, Scope, TenantId
-from tests.unit.events.samples import AT, KEYS, RECORDED, SAMPLES, SCOPE, fixed
+from events.model import CommandId, EventId, IndexBody, KeyId, MessageBody, Scope, TenantId
+from tests.unit.events.samples import AT, CONTENT, KEYS, RECORDED, SAMPLES, SCOPE, fixed
 
 ACCEPTED, PARTS = next((event, parts) for event, parts in SAMPLES if event.type == "accepted")
 TEXTS = st.text(st.characters(codec="utf-8"), min_size=6).map(lambda text: f"针{text}needle")
@@ -48,6 +49,17 @@ def test_a_part_opens_where_it_was_sealed() -> None:
         assert ref is not None
         opened = open_part(event, ref, part.ciphertext, original.key.secret)
         assert type(original.body).model_validate_json(opened) == original.body
+
+
+@pytest.mark.parametrize(
+    "body", [IndexBody(tag=None, terms=(), length=0, model="e5", vector=""), CONTENT.model_copy(update={"key": None})]
+)
+def test_a_body_without_its_optional_words_comes_back(body: BaseModel) -> None:
+    """What is None when it is sealed is None when it is opened."""
+    one = sealed_once((Part("memory", body, KEYS[0]),))
+    event = read_back(one)
+    opened = open_part(event, event.parts[0], one.parts[0].ciphertext, KEYS[0].secret)
+    assert type(body).model_validate_json(opened) == body
 
 
 MOVES = {

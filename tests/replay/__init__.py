@@ -1,0 +1,1 @@
+"""Replay: read models rebuilt from the log equal the live ones and a second, naive fold."""

@@ -1,0 +1,176 @@
+"""Seeded histories of one person, as the deciders could have written them, with sealed bodies."""
+
+from base64 import b64encode
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from random import Random
+from typing import ClassVar
+from uuid import UUID, uuid4
+
+from events.envelope import Command, NewEvent, Part, memory_stream, turns_stream
+from events.log import EventLog
+from events.model import (
+    Accepted,
+    CommandId,
+    IndexBody,
+    KeyId,
+    Kind,
+    MemoryId,
+    MessageBody,
+    MessageHead,
+    MessageId,
+    NotWritten,
+    Origin,
+    Outcome,
+    Reinforced,
+    Role,
+    Scope,
+    SessionId,
+    Superseded,
+    Tombstoned,
+    TurnConsidered,
+    TurnFinalized,
+    TurnId,
+    TurnStatus,
+)
+from events.vault import Keyring, Vault
+from projections.sessions import message_part
+from tests.conftest import Stores
+
+NOW = datetime(2026, 8, 1, 9, tzinfo=UTC)
+
+
+@dataclass
+class Person:
+    """A person whose life is made of dice; `living` and `held` are what a decider would see."""
+
+    scope: Scope
+    keyring: Keyring
+    log: EventLog
+    random: Random
+    living: dict[MemoryId, int] = field(default_factory=dict)
+    held: list[MemoryId] = field(default_factory=list)
+    keys: dict[MemoryId, list[KeyId]] = field(default_factory=dict)
+    said: dict[TurnId, tuple[MessageId, ...]] = field(default_factory=dict)
+
+    STEPS: ClassVar[dict[str, int]] = {"accept": 6, "supersede": 4, "reinforce": 5, "hold": 2, "reject": 1, "forget": 3}
+
+    async def live(self, steps: int) -> None:
+        """Say and decide so many things, each appended to the real log."""
+        for _ in range(steps):
+            await self.say()
+            (step,) = self.random.choices(list(self.STEPS), list(self.STEPS.values()))
+            turn = self.random.choice(list(self.said))
+            await getattr(self, step)(turn)
+
+    async def say(self) -> None:
+        """Finish a turn of two messages."""
+        turn, messages = TurnId(uuid4()), (MessageId(uuid4()), MessageId(uuid4()))
+        heads = (
+            MessageHead(message_id=messages[0], role=Role.USER, origin=Origin.USER),
+            MessageHead(message_id=messages[1], role=Role.ASSISTANT, origin=Origin.ASSISTANT),
+        )
+        parts = tuple(
+            Part(message_part(message), MessageBody(content="我喜欢北京烤鸭 / duck"), key)
+            for message, key in zip(messages, await self.keyring.lease(2), strict=True)
+        )
+        event = TurnFinalized(turn_id=turn, session_id=SessionId(uuid4()), status=TurnStatus.COMPLETED, messages=heads)
+        await self.append(turns_stream(self.scope.subject_id), NewEvent(event, NOW, parts))
+        self.said[turn] = messages
+
+    async def accept(self, turn: TurnId) -> None:
+        """Keep a new memory."""
+        memory = MemoryId(uuid4())
+        await self._decide(await self._accepted(memory, 1, turn), turn=turn)
+
+    async def supersede(self, turn: TurnId) -> None:
+        """Give a memory a new version."""
+        if self.living:
+            memory, version = self.random.choice(list(self.living.items()))
+            old = NewEvent(Superseded(memory_id=memory, version=version, by_version=version + 1), NOW)
+            await self._decide(old, await self._accepted(memory, version + 1, turn), turn=turn)
+
+    async def reinforce(self, turn: TurnId) -> None:
+        """Hear the same again."""
+        if self.living:
+            memory, version = self.random.choice(list(self.living.items()))
+            event = Reinforced(candidate_id=MemoryId(uuid4()), memory_id=memory, version=version, turn_id=turn)
+            await self._decide(NewEvent(event, NOW), turn=turn)
+
+    async def hold(self, turn: TurnId) -> None:
+        """Hold a candidate for consent."""
+        event, (key,) = self._not_written(turn, Outcome.HELD), await self.keyring.lease(1)
+        self.held.append(event.candidate_id)
+        self.keys[event.candidate_id] = [key.key_id]
+        await self._decide(NewEvent(event, NOW, (Part("memory", MessageBody(content="对花生过敏"), key),)), turn=turn)
+
+    async def reject(self, turn: TurnId) -> None:
+        """Refuse a candidate."""
+        await self._decide(NewEvent(self._not_written(turn, Outcome.REJECTED), NOW), turn=turn)
+
+    async def forget(self, turn: TurnId) -> None:
+        """Forget one or two things, with a turn they came from; others that cited it are orphaned."""
+        pool = [*self.living, *self.held]
+        gone = self.random.sample(pool, min(len(pool), self.random.randint(1, 2)))
+        orphaned = [memory for memory in self.living if memory not in gone and self.random.random() < 0.3]
+        keys = [key for memory in gone for key in self.keys[memory]]
+        event = Tombstoned(
+            memories=tuple(gone),
+            messages=self.said[turn],
+            keys=tuple(keys),
+            turns=(turn,),
+            orphaned=tuple(orphaned),
+        )
+        await self.append(memory_stream(self.scope.subject_id), NewEvent(event, NOW))
+        for memory in gone:
+            self.living.pop(memory, None)
+            self.held = [held for held in self.held if held != memory]
+
+    async def append(self, stream: str, *events: NewEvent) -> None:
+        """Append a command of several events."""
+        await self.log.append(Command(CommandId(uuid4()), self.scope, stream, None, "worker:test", events))
+
+    async def _decide(self, *events: NewEvent, turn: TurnId) -> None:
+        considered = TurnConsidered(turn_id=turn, counts={"any": 1}, extractor="dice", policy_digest="none")
+        await self.append(memory_stream(self.scope.subject_id), *events, NewEvent(considered, NOW))
+
+    async def _accepted(self, memory: MemoryId, version: int, turn: TurnId) -> NewEvent:
+        (key,) = await self.keyring.lease(1)
+        self.living[memory] = version
+        self.keys.setdefault(memory, []).append(key.key_id)
+        event = Accepted(
+            candidate_id=MemoryId(uuid4()),
+            memory_id=memory,
+            version=version,
+            turn_id=turn,
+            kind=Kind.PREFERENCE,
+            confidence=self.random.randint(0, 1000),
+            importance=self.random.randint(0, 1000),
+            cites=self.said[turn][: self.random.randint(0, 2)],
+        )
+        return NewEvent(event, NOW + timedelta(seconds=self.random.randint(0, 9)), (Part("index", self._index(), key),))
+
+    def _index(self) -> IndexBody:
+        terms = tuple(self.random.getrandbits(62) for _ in range(self.random.randint(1, 6)))
+        tag = self.random.choice((None, self.random.randbytes(32).hex()))
+        return IndexBody(tag=tag, terms=terms, length=len(terms), model="none", vector=b64encode(bytes(8)).decode())
+
+    def _not_written(self, turn: TurnId, outcome: Outcome) -> NotWritten:
+        held = outcome is Outcome.HELD
+        return NotWritten(
+            candidate_id=MemoryId(uuid4()),
+            turn_id=turn,
+            outcome=outcome,
+            gate="sensitivity",
+            reason="sensitive_unconsented",
+            kind=Kind.FACT,
+            cites=self.said[turn][:1],
+            held_until=NOW + timedelta(days=7) if held else None,
+        )
+
+
+async def born(stores: Stores, log: EventLog, random: Random, tenant: UUID | None = None) -> Person:
+    """Make a person with keys of their own."""
+    vault: Vault = stores.vault
+    scope = Scope.model_validate({"tenant_id": tenant or await vault.create_tenant(), "subject_id": uuid4()})
+    return Person(scope, await vault.keyring(scope), log, random)

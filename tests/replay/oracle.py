@@ -1,0 +1,34 @@
+"""The second, naive fold: what the facts table must say, from the bare envelopes. Shares no code with projections/."""
+
+from collections.abc import Iterable
+from typing import Any
+from uuid import UUID
+
+from events.envelope import StoredEvent
+
+Truth = dict[tuple[UUID, int], tuple[str, int, bool]]
+"""(memory, version) → (status, reinforced, source_forgotten)."""
+
+
+def truth(events: Iterable[StoredEvent]) -> Truth:
+    """Replay one person's memory stream, slowly: for each version that exists, look at all that happened to it."""
+    history: list[tuple[str, Any]] = [(event.type, event.document) for event in events]
+    found: Truth = {}
+    for born, (kind, data) in enumerate(history):
+        if kind == "accepted":
+            memory, version, status = data["memory_id"], data["version"], "current"
+        elif kind == "not_written" and data["outcome"] == "held":
+            memory, version, status = data["candidate_id"], 1, "held"
+        else:
+            continue
+        later = history[born + 1 :]
+        own = [name for name, it in later if (it.get("memory_id"), it.get("version")) == (memory, version)]
+        stones = [at for at, (name, it) in enumerate(later) if name == "tombstoned" and memory in it["memories"]]
+        until = stones[0] if stones else len(later)
+        orphaned = any(name == "tombstoned" and memory in it["orphaned"] for name, it in later[:until])
+        if stones:
+            status = "forgotten"
+        elif "superseded" in own:
+            status = "superseded"
+        found[UUID(memory), version] = (status, own.count("reinforced"), orphaned)
+    return found
