@@ -1,14 +1,14 @@
 """The remembering worker: considers turns by their position, and sweeps up those whose job was lost."""
 
 import asyncio
-from functools import partial
+from contextlib import suppress
 
 from events.model import Position
 from events.postgres import Database
 from projections.sessions import waiting
 from services.forgetting.letters import DeadLetters
 from services.remembering.remember import Rememberer
-from workers.delivery import Fields, Route
+from workers.delivery import Fields, Letter, Route
 from workers.jobs import REMEMBER, Jobs, park_job, position_of
 from workers.loop import forever
 
@@ -24,12 +24,18 @@ class RememberJobs:
 
     def route(self, concurrency: int = 2) -> Route:
         """Describe the stream to the delivery."""
-        return Route(REMEMBER, self.take, partial(park_job, self._letters), concurrency)
+        return Route(REMEMBER, self.take, self.park, concurrency)
 
     async def take(self, fields: Fields, entry_id: str) -> None:
         """Consider one turn."""
         del entry_id
         await self._rememberer.consider(position_of(fields))
+
+    async def park(self, letter: Letter) -> None:
+        """Keep the reason and end the turn, or the sweeper would ask for it for ever."""
+        await park_job(self._letters, letter)
+        with suppress(KeyError, ValueError):  # an entry that names no position has no turn to end
+            await self._rememberer.give_up(position_of(letter.fields))
 
 
 async def sweep(projector: Database, jobs: Jobs, after_s: float) -> None:

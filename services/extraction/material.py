@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator
 
+from events.marker import injected_spans
 from services.extraction.cues import has, lexicon
 from services.extraction.normalise import Text
 
@@ -47,6 +48,7 @@ def _blocks(shown: str) -> Iterator[tuple[int, int]]:
         yield line.span()
     for mark in _SECRET.finditer(shown):
         yield mark.span()
+    yield from injected_spans(shown)  # our own compiled context, coming back
     tags = [tag.span() for tag in _TAG.finditer(shown)]
     if len(tags) > 1:
         yield tags[0][0], tags[-1][1]

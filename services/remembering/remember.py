@@ -26,6 +26,7 @@ from events.model import (
     Turn,
     TurnConsidered,
     TurnFinalized,
+    TurnId,
     TurnStatus,
 )
 from events.postgres import Connection, Database
@@ -108,6 +109,26 @@ class Rememberer:
                 return Considered(counts_of(decisions)) if answer.outcome == "appended" else None
         return None
 
+    async def give_up(self, position: Position) -> None:
+        """End a turn that no try could consider: nothing of it is written, and its one `turn_considered` says so."""
+        async with self._projector.connection() as connection:
+            found = await read_sealed(connection, Position(position - 1), 1)
+        if found and isinstance(found[0].event, TurnFinalized):
+            stored, turn_id = found[0], found[0].event.turn_id
+            considered = self._considered(turn_id, {"failed": 1})
+            command = Command(
+                CommandId(uuid5(turn_id, "considered")),
+                stored.scope,
+                memory_stream(stored.scope.subject_id),
+                None,
+                _ACTOR,
+                (NewEvent(considered, stored.occurred_at),),
+            )
+            await self._events.append(command)
+
+    def _considered(self, turn: TurnId, counts: dict[str, int]) -> TurnConsidered:
+        return TurnConsidered(turn_id=turn, counts=counts, extractor=EXTRACTOR, policy_digest=self._policy.digest)
+
     async def _propose(
         self, keyring: Keyring, stored: StoredEvent, event: TurnFinalized
     ) -> tuple[Command | None, list[Decision]]:
@@ -174,12 +195,7 @@ class Rememberer:
                 if decision.written:
                     parts += (Part(INDEX, self._index(keyring, body, next(vectors)), key),)
             events.append(NewEvent(last, stored.occurred_at, parts))
-        considered = TurnConsidered(
-            turn_id=event.turn_id,
-            counts=counts_of(decisions),
-            extractor=EXTRACTOR,
-            policy_digest=self._policy.digest,
-        )
+        considered = self._considered(event.turn_id, counts_of(decisions))
         return (*events, NewEvent(considered, stored.occurred_at))
 
     def _index(self, keyring: Keyring, body: MemoryBody, vector: NDArray[np.float32]) -> IndexBody:
