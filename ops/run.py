@@ -2,10 +2,11 @@
 
 import asyncio
 import signal
-from collections.abc import Awaitable, Callable, Iterable, Sequence
-from contextlib import AsyncExitStack, suppress
+import socket
+from collections.abc import Awaitable, Callable, Iterable
+from contextlib import AbstractContextManager, AsyncExitStack, nullcontext, suppress
+from typing import Self
 
-import structlog
 import uvicorn
 
 from events.errors import CenotaphError
@@ -13,8 +14,6 @@ from ops.composition import Composition
 from services.api.app import create_app
 from services.api.server import server_config
 from workers.delivery import Route
-
-log = structlog.get_logger(__name__)
 
 ALL_WORKERS = ("seal", "project", "ingest", "remember", "erase")
 
@@ -33,9 +32,10 @@ class Running:
         self._workers = tuple(workers)
         self._door = door
         self._stack = AsyncExitStack()
+        self._tasks: list[asyncio.Task[None]] = []
         self.port: int | None = None
 
-    async def __aenter__(self) -> "Running":
+    async def __aenter__(self) -> Self:
         """Start everything; the door answers when this returns.
 
         Raises:
@@ -65,6 +65,17 @@ class Running:
             raise
         return self
 
+    def check(self) -> None:
+        """Raise the error of a part that ended although nobody stopped it.
+
+        Raises:
+            CenotaphError: it ended without one.
+        """
+        for task in self._tasks:
+            if task.done():
+                task.result()
+                raise CenotaphError(f"{task.get_name()} ended by itself")
+
     async def __aexit__(self, *_: object) -> None:
         """Stop everything, the door first."""
         await self._stack.aclose()
@@ -72,6 +83,7 @@ class Running:
     def _spawn(self, work: Callable[[], Awaitable[None]], name: str) -> None:
         task = asyncio.ensure_future(work())
         task.set_name(name)
+        self._tasks.append(task)
 
         async def cancel() -> None:
             task.cancel()
@@ -84,13 +96,14 @@ class Running:
         composition, settings = self._composition, self._composition.settings
         app = create_app(composition.backend, composition.tokens, composition.limits)
         await composition.embedder.embed_query("warm up")
+        listening = _listen(settings.host, settings.port)
+        self.port = listening.getsockname()[1]
         server = _Server(server_config(app, host=settings.host, port=settings.port))
-        task = asyncio.create_task(server.serve(), name="door")
+        task = asyncio.create_task(server.serve(sockets=[listening]), name="door")
+        self._tasks.append(task)
         while not server.started:
-            if task.done():
-                raise CenotaphError(f"port {settings.port} on {settings.host} cannot be used; set CENOTAPH_PORT")
+            self.check()
             await asyncio.sleep(0.01)
-        self.port = server.servers[0].sockets[0].getsockname()[1]
 
         async def stop() -> None:
             server.should_exit = True
@@ -99,11 +112,19 @@ class Running:
         self._stack.push_async_callback(stop)
 
 
+def _listen(host: str, port: int) -> socket.socket:
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    try:
+        return socket.create_server((host, port), family=family)
+    except OSError:
+        raise CenotaphError(f"port {port} on {host} cannot be used; set CENOTAPH_PORT to another one") from None
+
+
 class _Server(uvicorn.Server):
     """Uvicorn without its signal handlers: the process that runs everything decides when to stop."""
 
-    def capture_signals(self) -> "suppress":  # type: ignore[override]
-        return suppress()
+    def capture_signals(self) -> AbstractContextManager[None]:  # type: ignore[override]
+        return nullcontext()
 
 
 async def until_stopped(check: Callable[[], None] | None = None, every_s: float = 1.0) -> None:
@@ -117,8 +138,3 @@ async def until_stopped(check: Callable[[], None] | None = None, every_s: float 
             check()
         with suppress(TimeoutError):
             await asyncio.wait_for(stopped.wait(), every_s)
-
-
-def names(workers: Sequence[str]) -> tuple[str, ...]:
-    """Return the workers asked for, all of them if none is named."""
-    return tuple(workers) or ALL_WORKERS

@@ -1,0 +1,28 @@
+"""The command line: `cenotaph`."""
+
+from ops.cli.access import tenant, token
+from ops.cli.demo import demo
+from ops.cli.errors import App
+from ops.cli.forget import forget, receipts
+from ops.cli.ingest import ingest
+from ops.cli.log import replay, verify
+from ops.cli.memory import memories, recall, remember
+from ops.cli.parts import api, worker
+from ops.cli.rebuild import rebuild
+from ops.cli.status import status
+from ops.cli.up import down, up
+
+__all__ = ["app"]
+
+app = App(
+    help="Long-term memory for AI agents that can prove it forgot.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    add_completion=False,
+)
+for command in (
+    *(demo, up, down, status, remember, recall, memories, forget, receipts, ingest),
+    *(replay, verify, rebuild, api, worker, token),
+):
+    app.command()(command)
+app.add_typer(tenant, name="tenant")

@@ -1,0 +1,57 @@
+"""`cenotaph tenant` and `cenotaph token`: who may call."""
+
+import asyncio
+from typing import Annotated
+
+import httpx
+import typer
+
+from cenotaph import calls
+from cenotaph.auth import BearerAuth
+from cenotaph.client import TokenRole
+from cenotaph.transport import PATIENT, Sender
+from ops import logs
+from ops.cli.options import Data, Key, Url
+from ops.cli.output import out
+from ops.cli.places import compose, find_door, settings_of, stores_of
+
+tenant = typer.Typer(help="Manage tenants.", no_args_is_help=True)
+
+
+@tenant.callback()
+def _tenants() -> None:
+    """Manage tenants."""
+
+
+@tenant.command()
+def create(data: Data = None) -> None:
+    """Make a tenant and print its API key, which is shown only now."""
+    logs.configure("warning")
+    settings = settings_of(data)
+    composition = compose(settings, stores_of(settings))
+
+    async def make() -> str:
+        try:
+            _, key = await composition.create_tenant()
+        finally:
+            await composition.close()
+        return key
+
+    out.out(asyncio.run(make()))
+
+
+def token(
+    subject: Annotated[str, typer.Argument(help="Your own name for the person.")],
+    *,
+    role: Annotated[TokenRole, typer.Option(help="What its holder may do.")] = "agent",
+    ttl: Annotated[int, typer.Option(help="For how many seconds it is good.", min=1)] = 900,
+    data: Data = None,
+    url: Url = None,
+    key: Key = None,
+) -> None:
+    """Mint a short token for one person and print it, as `XADD turns` wants it."""
+    logs.configure("warning")
+    address, api_key = find_door(data, url, key)
+    with httpx.Client(base_url=address, timeout=30) as http:
+        minted = Sender(http, BearerAuth(api_key), PATIENT).send(calls.token(subject, role, ttl))
+    out.out(minted.token)

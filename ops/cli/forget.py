@@ -1,0 +1,129 @@
+"""`cenotaph forget` and `cenotaph receipts`: forget one thing, watch the receipt fill, check its signature."""
+
+import time
+from pathlib import Path
+from typing import Annotated
+from uuid import UUID
+
+import typer
+from rich.live import Live
+from rich.table import Table
+
+from cenotaph import answers
+from cenotaph.client import Cenotaph
+from events.errors import CenotaphError, TamperError
+from ops import logs
+from ops.cli.options import ME, Data, Json, Key, Subject, Url
+from ops.cli.output import out, plain, print_json, print_table
+from ops.cli.places import memory, settings_of
+from services.forgetting.receipt import verify
+
+DONE = "deletion_propagated"
+_POLL_S = 0.1
+_PAGE = 100
+_GOOD = frozenset({"absent", "purged", "masked", "drained"})
+
+
+def forget(
+    memory_id: Annotated[UUID, typer.Argument(help="The memory, as `cenotaph memories` shows it.", metavar="ID")],
+    *,
+    subject: Subject = ME,
+    wait: Annotated[float, typer.Option(help="How many seconds to wait for the signed receipt.", min=0)] = 60.0,
+    data: Data = None,
+    url: Url = None,
+    key: Key = None,
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+) -> None:
+    """Forget one memory, irreversibly, and show what every layer answers until the receipt is signed."""
+    logs.configure("warning")
+    with memory(data, url, key, subject) as own:
+        shown = own.memory(memory_id)
+        out.print(plain(f"{shown.kind}: {shown.content or 'already forgotten'}"))
+        if not yes:
+            typer.confirm("Forget this for good?", abort=True)
+        receipt = own.forget(memory_id)
+        receipt = watch(own, receipt, wait)
+    if receipt.decision != DONE:
+        raise CenotaphError(
+            f"the deletion is not finished after {wait:.0f} s; it goes on: `cenotaph receipts {receipt.receipt_id}`"
+        )
+    check(receipt, settings_of(data).keys / "receipts.pub")
+    out.print(f"[green]signature verified[/]  receipt {receipt.receipt_id}")
+
+
+def watch(own: Cenotaph, receipt: answers.Receipt, wait_s: float) -> answers.Receipt:
+    """Ask for a receipt until it is signed or time is up, and show it as it fills."""
+    deadline = time.monotonic() + wait_s
+    with Live(table_of(receipt), console=out, auto_refresh=False, transient=True) as live:
+        while receipt.decision != DONE and time.monotonic() < deadline:
+            time.sleep(_POLL_S)
+            receipt = own.receipt(receipt.receipt_id)
+            live.update(table_of(receipt), refresh=True)
+    print_table(table_of(receipt))
+    return receipt
+
+
+def check(receipt: answers.Receipt, public: Path) -> None:
+    """Verify a signed receipt without asking anybody.
+
+    Args:
+        receipt: with statement and signature.
+        public: the signer's public key as a file; where there is none, the key the receipt names.
+
+    Raises:
+        TamperError: the signature does not hold, or is not by that key.
+    """
+    named = receipt.signing_key or ""
+    known = public.read_text(encoding="ascii").strip() if public.exists() else named
+    if known != named or not verify(receipt.statement or "", receipt.signature or "", known):
+        raise TamperError(f"the signature of receipt {receipt.receipt_id} does not hold; do not rely on it")
+
+
+def table_of(receipt: answers.Receipt) -> Table:
+    """Show what each layer answered, in the order they did."""
+    table = Table("layer", "state", "asked and found", "after", box=None, pad_edge=False, title_justify="left")
+    table.title = f"receipt {receipt.receipt_id}  {receipt.decision}"
+    for layer in sorted(receipt.layers, key=lambda layer: layer.at):
+        after = (layer.at - receipt.requested_at).total_seconds() * 1000
+        colour = "green" if layer.state in _GOOD else "red" if layer.state == "present" else "yellow"
+        found = "  ".join(f"{name} {count}" for name, count in layer.checks.items())
+        table.add_row(layer.layer, f"[{colour}]{layer.state}[/]", found, f"{after:.0f} ms")
+    return table
+
+
+def receipts(
+    receipt_id: Annotated[UUID | None, typer.Argument(help="One receipt; without it, all.", metavar="[ID]")] = None,
+    *,
+    subject: Subject = ME,
+    data: Data = None,
+    url: Url = None,
+    key: Key = None,
+    json: Json = False,
+) -> None:
+    """List deletions, newest first, or show one with what every layer answered."""
+    logs.configure("warning")
+    with memory(data, url, key, subject) as own:
+        found = every_receipt(own) if receipt_id is None else [own.receipt(receipt_id)]
+    if json:
+        print_json(found)
+    elif receipt_id is None:
+        table = Table("receipt", "memory", "decision", "requested", box=None, pad_edge=False)
+        for each in found:
+            requested = each.requested_at.isoformat(timespec="seconds")
+            table.add_row(str(each.receipt_id), str(each.memory_id), each.decision, requested)
+        print_table(table)
+    else:
+        print_table(table_of(found[0]))
+        if found[0].decision == DONE:
+            check(found[0], settings_of(data).keys / "receipts.pub")
+            out.print("[green]signature verified[/]")
+
+
+def every_receipt(own: Cenotaph) -> list[answers.Receipt]:
+    """Collect all pages."""
+    page = own.receipts(limit=_PAGE)
+    found = list(page.receipts)
+    while page.next_cursor is not None:
+        page = own.receipts(limit=_PAGE, cursor=page.next_cursor)
+        found += page.receipts
+    return found

@@ -1,0 +1,57 @@
+"""`cenotaph api` and `cenotaph worker`: the same modules as separate processes, on stores that run elsewhere."""
+
+from typing import Annotated
+
+import typer
+
+from events.errors import CenotaphError
+from ops import logs
+from ops.cli.options import Data
+from ops.cli.output import out
+from ops.cli.places import given_stores, settings_of
+from ops.embedded import Endpoints
+from ops.settings import Settings
+
+
+def api(
+    data: Data = None,
+    host: Annotated[str | None, typer.Option(help="Address to listen on; else CENOTAPH_HOST.")] = None,
+    port: Annotated[int | None, typer.Option(help="Port to listen on, 0 for a free one; else CENOTAPH_PORT.")] = None,
+) -> None:
+    """Serve the HTTP API only, on the stores named by DATABASE_URL, VAULT_URL, REDIS_URL and MILVUS_URI."""
+    logs.configure("info")
+    settings = settings_of(data, host=host, port=port)
+    _serve(settings, (), door=True)
+
+
+def worker(
+    names: Annotated[list[str], typer.Argument(help="seal, project, ingest, remember, erase", metavar="NAME…")],
+    data: Data = None,
+) -> None:
+    """Run some workers only, on the stores named by DATABASE_URL, VAULT_URL, REDIS_URL and MILVUS_URI."""
+    logs.configure("info")
+    _serve(settings_of(data), tuple(dict.fromkeys(names)), door=False)
+
+
+def _serve(settings: Settings, workers: tuple[str, ...], *, door: bool) -> None:
+    endpoints = _endpoints(settings)
+    from ops.cli.serving import Plan, serve  # noqa: PLC0415 - seconds of imports a refusal need not wait for
+
+    def ready(url: str | None) -> None:
+        out.print(f"cenotaph listens on {url}" if url else f"cenotaph runs {' '.join(workers)}")
+
+    serve(settings, endpoints, Plan(workers, door=door), ready)
+
+
+def _endpoints(settings: Settings) -> Endpoints:
+    given = given_stores(settings)
+    if given is not None:
+        return given
+    urls = {
+        "DATABASE_URL": settings.database_url,
+        "VAULT_URL": settings.vault_url,
+        "REDIS_URL": settings.redis_url,
+        "MILVUS_URI": settings.milvus_uri,
+    }
+    missing = ", ".join(name for name, url in urls.items() if url is None)
+    raise CenotaphError(f"separate processes need stores of their own: set {missing}, or run `cenotaph up` instead")

@@ -1,0 +1,93 @@
+"""Finding what a command talks to: the data directory, the running `up`, the door, the stores."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from cenotaph.client import AsyncCenotaph, Cenotaph
+from events.errors import CenotaphError
+from ops.embedded import Endpoints
+from ops.settings import Settings, load_settings
+from ops.state import RunState, running
+
+if TYPE_CHECKING:
+    from ops.composition import Composition
+
+_FIRST = "run `cenotaph up` first"
+
+
+def settings_of(data: Path | None, **values: object) -> Settings:
+    """Read the settings, with a data directory from the command line."""
+    given = {name: value for name, value in {"data": data, **values}.items() if value is not None}
+    return load_settings(**given)
+
+
+def tenant_key(settings: Settings) -> Path:
+    """Return where the API key of the default tenant lies."""
+    return settings.keys / "tenant.key"
+
+
+def find_door(data: Path | None, url: str | None, key: str | None) -> tuple[str, str]:
+    """Return the address of the door and the API key to use.
+
+    Raises:
+        CenotaphError: nothing runs, or there is no key.
+    """
+    settings = settings_of(data)
+    if url is None:
+        url = _up(settings).url
+    if url is None:
+        raise CenotaphError("cenotaph is still starting; try again in a few seconds")
+    if key is None:
+        try:
+            key = tenant_key(settings).read_text(encoding="ascii").strip()
+        except FileNotFoundError:
+            raise CenotaphError("there is no API key; name one with --key or CENOTAPH_API_KEY") from None
+    return url, key
+
+
+def memory(data: Path | None, url: str | None, key: str | None, subject: str) -> Cenotaph:
+    """Open one person's memory over HTTP."""
+    address, api_key = find_door(data, url, key)
+    return Cenotaph(address, timeout_s=30).for_subject(api_key, subject)
+
+
+def async_door(url: str) -> AsyncCenotaph:
+    """Open the door for asyncio."""
+    return AsyncCenotaph(url, timeout_s=30)
+
+
+def stores_of(settings: Settings) -> Endpoints:
+    """Return where the stores are: those the settings give, else those of the running `up`.
+
+    Raises:
+        CenotaphError: one is not given and nothing runs.
+    """
+    given = given_stores(settings)
+    if given is not None:
+        return given
+    endpoints = _up(settings).endpoints
+    if endpoints is None:
+        raise CenotaphError("cenotaph is still starting; try again in a few seconds")
+    return endpoints
+
+
+def given_stores(settings: Settings) -> Endpoints | None:
+    """Return the four stores if the settings give them all."""
+    log, vault, redis, milvus = settings.database_url, settings.vault_url, settings.redis_url, settings.milvus_uri
+    if log is None or vault is None or redis is None or milvus is None:
+        return None
+    return Endpoints(log, vault, redis, milvus)
+
+
+def compose(settings: Settings, endpoints: Endpoints) -> "Composition":
+    """Wire the parts."""
+    from ops.composition import Composition  # noqa: PLC0415 - seconds of imports the other commands do without
+
+    return Composition(settings, endpoints)
+
+
+def _up(settings: Settings) -> RunState:
+    state = running(settings.data)
+    if state is None:
+        raise CenotaphError(f"nothing runs on {settings.data}; {_FIRST}")
+    return state

@@ -1,0 +1,100 @@
+"""Running parts of the system in this process until somebody stops it."""
+
+import asyncio
+import signal
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import structlog
+
+from events.errors import UnavailableError
+from events.keyfile import write_once
+from ops.cli.places import tenant_key
+from ops.composition import Composition
+from ops.embedded import Embedded, Endpoints
+from ops.run import Running, until_stopped
+from ops.settings import Settings
+
+log = structlog.get_logger(__name__)
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What to run: which workers, whether to serve HTTP, whether to make the default tenant."""
+
+    workers: tuple[str, ...]
+    door: bool
+    tenant: bool = False
+
+
+def serve(
+    settings: Settings,
+    endpoints: Endpoints,
+    plan: Plan,
+    ready: Callable[[str | None], None],
+    embedded: Embedded | None = None,
+) -> None:
+    """Run until SIGINT or SIGTERM; call from the main thread.
+
+    Args:
+        settings: what the operator set.
+        endpoints: where the stores are.
+        plan: what to run.
+        ready: called with the address once everything runs.
+        embedded: servers to bring back when they die.
+    """
+    try:
+        asyncio.run(_serve(settings, endpoints, plan, ready, embedded))
+    except asyncio.CancelledError:
+        log.info("stopped_while_starting")
+
+
+async def _serve(
+    settings: Settings,
+    endpoints: Endpoints,
+    plan: Plan,
+    ready: Callable[[str | None], None],
+    embedded: Embedded | None,
+) -> None:
+    task = asyncio.current_task()
+    assert task is not None, "asyncio.run made it"  # noqa: S101 - narrows the type
+    for number in (signal.SIGINT, signal.SIGTERM):
+        asyncio.get_running_loop().add_signal_handler(number, task.cancel)
+    composition = Composition(settings, endpoints)
+    await prepare(composition, tenant=plan.tenant)
+    async with Running(composition, plan.workers, door=plan.door) as running:
+        ready(f"http://{settings.host}:{running.port}" if plan.door else None)
+        log.info("started", workers=plan.workers, port=running.port)
+
+        def check() -> None:
+            running.check()
+            revive(embedded)
+
+        await until_stopped(check)
+        log.info("stopping")
+
+
+async def prepare(composition: Composition, *, tenant: bool) -> None:
+    """Bring the schema up to date; make the default tenant the first time.
+
+    Raises:
+        UnavailableError: a cluster does not answer.
+    """
+    try:
+        await composition.migrate()
+    except OSError as error:
+        raise UnavailableError("a Postgres cluster does not answer; check DATABASE_URL and VAULT_URL") from error
+    path = tenant_key(composition.settings)
+    if tenant and not path.exists():
+        _, key = await composition.create_tenant()
+        write_once(path, key.encode("ascii") + b"\n")
+
+
+def revive(embedded: Embedded | None) -> None:
+    """Start again what died; the loop stands still meanwhile, as a child must be started by the main thread."""
+    if embedded is None:
+        return
+    for name in embedded.dead():
+        log.error("embedded_server_died", server=name)
+        embedded.revive(name)
+        log.info("embedded_server_revived", server=name)

@@ -1,0 +1,1 @@
+"""Checking the log against itself: bytes, leaves, order, tree, bodies."""
