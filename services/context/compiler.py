@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from typing import Final
 from uuid import UUID
 
+from events.marker import BEGIN, END
 from events.model import MemoryId
 from services.context.escape import escape
-from events.marker import BEGIN, END
 from services.context.roles import EPISODIC, Part, RolePolicy
 from services.context.tokenizer import count_tokens
 from services.context.values import Cited, Compiled, Item, LeftOut, Reason, Said, Section, Task
