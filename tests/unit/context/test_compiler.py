@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from events.marker import BEGIN, END, injected_spans
 from events.model import Kind, MemoryId, MessageId, Role
 from services.context.compiler import PREFACE, compile_context
 from services.context.escape import escape
-from events.marker import BEGIN, END, injected_spans
 from services.context.roles import EPISODIC, POLICIES, Part, RecallRole, RolePolicy, policy_of
 from services.context.tokenizer import count_tokens
 from services.context.values import Compiled, Item, Said, Task
