@@ -71,10 +71,11 @@ class Finisher:
         tombstone = found[0]
         row = await self._open(tombstone)
         if row["propagated_at"] is not None:
+            await self._drop_probe(tombstone)
             return Stage(tombstone, "deletion_propagated")
         question = await self._question(tombstone, row)
-        if row["destroyed_at"] is None:
-            await self._destroy(tombstone, question)
+        # again at every try: a cluster restored meanwhile from an older backup holds keys and bodies again
+        await self._destroy(tombstone, question)
         await self._registry.erase(tombstone, question)
         findings = await self._registry.ask(question)
         decision = decide(findings, tombstone.position or Position(0))
@@ -133,13 +134,18 @@ class Finisher:
         (key,) = await keyring.lease(1)
         sealed = encrypt(key.secret, question.model_dump_json().encode(), tombstone.event_id.bytes)
         async with self._eraser.connection() as connection:
-            await connection.execute(
-                "update ops.erasure set probe_key = $2, probe = $3 where tombstone = $1",
+            kept = await connection.fetchval(
+                "update ops.erasure set probe_key = $2, probe = $3 where tombstone = $1 and probe_key is null"
+                " returning true",
                 tombstone.event_id,
                 key.key_id,
                 sealed,
             )
-        return question
+        if kept:
+            return question
+        # another finisher of the same tombstone was quicker, perhaps quick enough to destroy what this one was to read
+        await self._vault.destroy(tombstone.scope, [key.key_id])
+        return await self._question(tombstone, await self._open(tombstone))
 
     async def _prepare(self, tombstone: StoredEvent) -> Question:
         keyring = await self._vault.keyring(tombstone.scope)
@@ -155,15 +161,15 @@ class Finisher:
         await asyncio.to_thread(self._second_place.record, tombstone)
         async with self._eraser.connection() as connection:
             await connection.execute(
-                "update ops.erasure set destroyed_at = clock_timestamp() where tombstone = $1", tombstone.event_id
+                "update ops.erasure set destroyed_at = coalesce(destroyed_at, clock_timestamp()) where tombstone = $1",
+                tombstone.event_id,
             )
 
     async def _note(self, tombstone: StoredEvent, findings: list[LayerFinding], negatives: dict[str, int]) -> None:
         async with self._eraser.connection() as connection:
             await connection.execute(
                 "update ops.erasure set layers = $2, negatives = $3, attempts = attempts + 1,"
-                " tried_at = clock_timestamp()"
-                " where tombstone = $1",
+                " tried_at = clock_timestamp() where tombstone = $1 and propagated_at is null",
                 tombstone.event_id,
                 _json([finding.model_dump(mode="json") for finding in findings]),
                 _json(negatives),
@@ -208,12 +214,17 @@ class Finisher:
                     event.signature,
                     event.signing_key,
                 )
-            probe_key = await connection.fetchval(
+        await self._drop_probe(tombstone)
+        log.info("deletion_propagated", tombstone=str(tombstone.event_id))
+
+    async def _drop_probe(self, tombstone: StoredEvent) -> None:
+        """Destroy the key of the probes, which is the last thing that could open what was forgotten."""
+        async with self._eraser.connection() as connection:
+            key = await connection.fetchval(
                 "select probe_key from ops.erasure where tombstone = $1", tombstone.event_id
             )
-        if probe_key is not None:
-            await self._vault.destroy(tombstone.scope, [KeyId(probe_key)])
-        log.info("deletion_propagated", tombstone=str(tombstone.event_id))
+        if key is not None:
+            await self._vault.destroy(tombstone.scope, [KeyId(key)])
 
 
 def negatives_of(findings: list[LayerFinding]) -> dict[str, int]:

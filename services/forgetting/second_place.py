@@ -2,6 +2,7 @@
 
 import os
 from pathlib import Path
+from uuid import uuid4
 
 from events.canon import encode
 from events.envelope import StoredEvent
@@ -20,7 +21,7 @@ class Directory:
         assert isinstance(event, Tombstoned), "only tombstones go here"  # noqa: S101 - narrows the type
         self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         path = self._folder / f"{tombstone.event_id}.json"
-        temporary = path.with_suffix(f".{os.getpid()}.tmp")
+        temporary = path.with_suffix(f".{uuid4()}.tmp")  # two may record the same at once
         with temporary.open("wb") as file:
             file.write(
                 encode(
