@@ -4,10 +4,11 @@ from collections.abc import Iterable
 from datetime import UTC, datetime
 from uuid import UUID, uuid5
 
-from events.envelope import Command, NewEvent, StoredEvent, memory_stream
+from events.envelope import Command, NewEvent, StoredEvent, memory_stream, stored, turns_stream
 from events.log import append, read_command, read_stream
-from events.model import CommandId, EventId, MemoryId, Scope, TurnId
+from events.model import CommandId, EventId, MemoryId, Scope, TurnFinalized, TurnId
 from events.postgres import Connection, Database
+from projections.follower import position_of
 from projections.sessions import turns_with_contexts
 from services.forgetting.plan import plan, trace
 
@@ -61,9 +62,7 @@ class Forgetter:
 
 async def _finalized(connection: Connection, turns: Iterable[TurnId]) -> list[StoredEvent]:
     return [
-        stored
-        for turn in sorted(turns)
-        for stored in await read_command(connection, CommandId(uuid5(turn, "finalized")))
+        event for turn in sorted(turns) for event in await read_command(connection, CommandId(uuid5(turn, "finalized")))
     ]
 
 
@@ -75,5 +74,21 @@ async def _injected(connection: Connection, scope: Scope, memory_id: MemoryId) -
         scope.subject_id,
         memory_id,
     )
-    contexts: list[UUID] = [row["read_id"] for row in rows]
-    return await turns_with_contexts(connection, scope, contexts) if contexts else set()
+    contexts = {UUID(str(row["read_id"])) for row in rows}
+    if not contexts:
+        return set()
+    followed = await turns_with_contexts(connection, scope, contexts)
+    return followed | {turn.turn_id for turn in await _unfollowed(connection, scope) if contexts & {*turn.contexts}}
+
+
+async def _unfollowed(connection: Connection, scope: Scope) -> list[TurnFinalized]:
+    """Read the turns the session store has not seen yet: a forget may come right behind the turn."""
+    rows = await connection.fetch(
+        """select e.envelope, s.position from log.event e left join log.sealed s using (seq)
+           where e.tenant_id = $1 and e.stream = $2 and (s.position is null or s.position > $3)""",
+        scope.tenant_id,
+        turns_stream(scope.subject_id),
+        await position_of(connection, "sessions"),
+    )
+    events = (stored(row["envelope"], row["position"]).event for row in rows)
+    return [event for event in events if isinstance(event, TurnFinalized)]
