@@ -20,7 +20,9 @@ State = Literal["absent", "purged", "masked", "drained", "unreclaimed", "not_con
 class Layer(Protocol):
     """Something that may hold a memory and can forget it. Idempotent; resumed by simply asking again."""
 
-    name: str
+    @property
+    def name(self) -> str:
+        """The layer's name in receipts and logs."""
 
     async def erase(self, tombstone: StoredEvent, question: Question) -> None:
         """Make the layer forget what the tombstone names."""
@@ -29,7 +31,9 @@ class Layer(Protocol):
 class Probe(Protocol):
     """A raw read of one layer over a connection of its own."""
 
-    layer: str
+    @property
+    def layer(self) -> str:
+        """The layer's name in receipts."""
 
     async def ask(self, question: Question) -> LayerFinding:
         """Look for what must be gone; the state is computed from the counts it returns."""

@@ -11,6 +11,7 @@ from events.postgres import Connection, Database
 from events.vault import Vault
 from services.forgetting.layers import finding
 from services.forgetting.question import Question
+from services.forgetting.said import says
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,9 +128,7 @@ async def _open(connection: Connection, vault: Vault, scope: Scope) -> list[Dead
 
 
 def _saying(letters: Sequence[DeadLetter], question: Question) -> list[DeadLetter]:
-    return [
-        letter for letter in letters if letter.text is not None and any(text in letter.text for text in question.texts)
-    ]
+    return [letter for letter in letters if letter.text is not None and says(letter.text, question.texts)]
 
 
 def _bound(stream: str, entry_id: str) -> bytes:

@@ -1,14 +1,24 @@
 """Preparing probes: reading what is about to be destroyed, behind the fence, once (R41)."""
 
 from base64 import b64decode
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from uuid import uuid5
 
 import numpy as np
 
 from events.envelope import StoredEvent, open_part
 from events.log import read_bodies, read_command
-from events.model import Claim, CommandId, EventId, IndexBody, MemoryBody, MessageBody
+from events.model import (
+    Claim,
+    CommandId,
+    EventId,
+    IndexBody,
+    MemoryBody,
+    MessageBody,
+    MessageHead,
+    Origin,
+    TurnFinalized,
+)
 from events.postgres import Connection
 from events.vault import Keyring
 from projections.index import PART as INDEX
@@ -38,14 +48,26 @@ async def prepare(
         if (version.event_id, BODY) in raw
     )
     said = tuple(
-        MessageBody.model_validate_json(raw[turn.event_id, part.name]).content
-        for turn in turns
-        for part in turn.parts
-        if part.name in gone and (turn.event_id, part.name) in raw
+        content
+        for turn, head in _heads(turns)
+        if (name := message_part(head.message_id)) in gone and (turn.event_id, name) in raw
+        for content in [MessageBody.model_validate_json(raw[turn.event_id, name]).content]
+        if head.origin is Origin.USER or _names_one(content, targets)
     )
     return question.model_copy(
         update={"targets": targets, "messages_said": said, "prepared": len(targets) == len(versions) > 0}
     )
+
+
+def _heads(turns: Iterable[StoredEvent]) -> Iterator[tuple[StoredEvent, MessageHead]]:
+    for turn in turns:
+        if isinstance(turn.event, TurnFinalized):
+            yield from ((turn, head) for head in turn.event.messages)
+
+
+def _names_one(content: str, targets: Iterable[Target]) -> bool:
+    """Say whether an answer names a forgotten value: "noted" says nothing and would be found in every other turn."""
+    return any(target.claim.value.casefold() in content.casefold() for target in targets)
 
 
 def _target(body: MemoryBody, index: bytes | None) -> Target:

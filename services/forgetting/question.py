@@ -15,6 +15,7 @@ class Target(Frozen):
 class Question(Frozen):
     """Everything one erasure asks its layers. Ids are always there; `targets` and `messages_said` only if prepared.
 
+    `messages_said` are the words of the person, and those answers that name what is forgotten.
     `prepared` says whether every version could be read: without it the semantic probes cannot prove anything.
     """
 
