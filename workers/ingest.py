@@ -6,6 +6,7 @@ A hand-over, not an acknowledgement: what can be stored is stored and the entry 
 letter.
 """
 
+import orjson
 import structlog
 
 from events.errors import BadInputError, ScopeError, TurnConflictError
@@ -14,6 +15,7 @@ from services.access.credentials import CredentialError
 from services.access.rights import Right, may
 from services.access.tokens import TokenVerifier
 from services.forgetting.letters import DeadLetters
+from services.forgetting.said import unescaped
 from services.governance.secrets import redact
 from services.remembering.ingest import Ingest
 from services.wire.limits import Limits
@@ -60,10 +62,16 @@ class TurnStream:
     async def park(self, letter: Letter) -> None:
         """Keep an entry under its owner's key, secrets replaced; without a valid token only the reason is kept."""
         try:
-            scope = self._owner(letter.fields)
+            scope: Scope | None = self._owner(letter.fields)
         except CredentialError:
             scope = None
-        text = redact(letter.fields.get("turn", "")[: self._limits.max_body_bytes]).text
+        text = without_secrets(letter.fields.get("turn", "")[: self._limits.max_body_bytes])
+        try:
+            await self._keep(letter, scope, text)
+        except ScopeError:  # a good token of a tenant that is gone: there is no key to seal it with
+            await self._keep(letter, None, None)
+
+    async def _keep(self, letter: Letter, scope: Scope | None, text: str | None) -> None:
         await self._letters.park(
             scope,
             stream=letter.stream,
@@ -78,3 +86,22 @@ class TurnStream:
         if not may(credential.role, Right.WRITE_TURNS):
             raise CredentialError("this token may not write turns")
         return credential.scope
+
+
+def without_secrets(text: str) -> str:
+    """Replace secrets in what may be JSON: within each string of it, where no escape hides them, and in the whole."""
+    try:
+        text = orjson.dumps(_replaced(orjson.loads(text))).decode()
+    except (ValueError, TypeError, RecursionError):
+        text = unescaped(text)
+    return redact(text).text
+
+
+def _replaced(value: object) -> object:
+    if isinstance(value, str):
+        return redact(value).text
+    if isinstance(value, list):
+        return [_replaced(each) for each in value]
+    if isinstance(value, dict):
+        return {redact(name).text: _replaced(each) for name, each in value.items()}
+    return value
