@@ -228,7 +228,7 @@ class Composition:
                 Followed("recent_turns", "sessions", eraser),
                 VectorLayer(eraser, self.vectors),
                 Reads(eraser),
-                self.letters,
+                DeadLetters(eraser, self.vault("eraser")),
             ),
             probes=(
                 *table_probes(prober),
