@@ -29,7 +29,7 @@ class Facts(Tables):
         self._index = index
 
     async def apply(self, connection: Connection, place: str, events: Sequence[StoredEvent]) -> None:
-        """Fold a batch, person by person."""
+        """Fold a batch, person by person; what a person's rows have seen already is passed over."""
         by_person: dict[tuple[Scope, str], list[StoredEvent]] = defaultdict(list)
         for event in events:
             if event.stream.startswith("memory/"):
@@ -40,6 +40,14 @@ class Facts(Tables):
     async def _apply_person(
         self, connection: Connection, place: str, scope: Scope, events: Sequence[StoredEvent]
     ) -> None:
+        applied = await connection.fetchval(
+            f"select applied from {place}.subject where tenant_id = $1 and subject_id = $2",
+            scope.tenant_id,
+            scope.subject_id,
+        )
+        events = [event for event in events if event.version > (applied or 0)]
+        if not events:
+            return
         known = await read_memories(connection, scope, set().union(*(touched(event) for event in events)), place)
         after = fold(known, events)
         tags = {
