@@ -1,6 +1,7 @@
 """`cenotaph forget` and `cenotaph receipts`: forget one thing, watch the receipt fill, check its signature."""
 
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated
 from uuid import UUID
@@ -21,6 +22,7 @@ from services.forgetting.receipt import verify
 DONE = "deletion_propagated"
 _POLL_S = 0.1
 _PAGE = 100
+_BLINK_S, _LONGEST_S = 0.03, 1.0
 _GOOD = frozenset({"absent", "purged", "masked", "drained"})
 
 
@@ -54,11 +56,13 @@ def forget(
 def watch(own: Cenotaph, receipt: answers.Receipt, wait_s: float) -> answers.Receipt:
     """Ask for a receipt until it is signed or time is up, and show it as it fills."""
     deadline = time.monotonic() + wait_s
-    with Live(table_of(receipt), console=out, auto_refresh=False, transient=True) as live:
+    with Live(table_of(receipt, 0), console=out, auto_refresh=False, transient=True) as live:
         while receipt.decision != DONE and time.monotonic() < deadline:
             time.sleep(_POLL_S)
             receipt = own.receipt(receipt.receipt_id)
-            live.update(table_of(receipt), refresh=True)
+        for pause, table in frames(receipt):
+            time.sleep(pause)
+            live.update(table, refresh=True)
     print_table(table_of(receipt))
     return receipt
 
@@ -79,16 +83,28 @@ def check(receipt: answers.Receipt, public: Path) -> None:
         raise TamperError(f"the signature of receipt {receipt.receipt_id} does not hold; do not rely on it")
 
 
-def table_of(receipt: answers.Receipt) -> Table:
-    """Show what each layer answered, in the order they did."""
+def frames(receipt: answers.Receipt) -> Iterator[tuple[float, Table]]:
+    """Let a receipt fill on a terminal: layer by layer, in the order and at the pace in which they answered."""
+    before = receipt.requested_at
+    for count, layer in enumerate(_in_order(receipt) if out.is_terminal else (), 1):
+        yield min(max((layer.at - before).total_seconds(), _BLINK_S), _LONGEST_S), table_of(receipt, count)
+        before = layer.at
+
+
+def table_of(receipt: answers.Receipt, count: int | None = None) -> Table:
+    """Show what each layer answered, in the order they did; only the first so many where a count is given."""
     table = Table("layer", "state", "asked and found", "after", box=None, pad_edge=False, title_justify="left")
     table.title = f"receipt {receipt.receipt_id}  {receipt.decision}"
-    for layer in sorted(receipt.layers, key=lambda layer: layer.at):
+    for layer in _in_order(receipt)[:count]:
         after = (layer.at - receipt.requested_at).total_seconds() * 1000
         colour = "green" if layer.state in _GOOD else "red" if layer.state == "present" else "yellow"
         found = "  ".join(f"{name} {count}" for name, count in layer.checks.items())
         table.add_row(layer.layer, f"[{colour}]{layer.state}[/]", found, f"{after:.0f} ms")
     return table
+
+
+def _in_order(receipt: answers.Receipt) -> list[answers.Layer]:
+    return sorted(receipt.layers, key=lambda layer: layer.at)
 
 
 def receipts(

@@ -67,15 +67,15 @@ def considered(own: Cenotaph, turn_id: str) -> answers.Outcome:
         time.sleep(_POLL_S)
 
 
-def line_of(verdict: answers.Verdict, content: str | None) -> Text:
+def line_of(verdict: answers.Verdict, content: str | None, *, ids: bool = True) -> Text:
     """Say in one line what became of a candidate and why."""
     line = Text.assemble(coloured(verdict.outcome), " ", (verdict.kind, "bold"))
     if content is not None:
         line.append(" ").append_text(plain(content))
     if verdict.gate is not None:
-        line.append(f"  gate {verdict.gate}: {verdict.reason}", style="dim")
+        line.append(f"  {verdict.gate}" + (f": {verdict.reason}" if verdict.reason else ""), style="dim")
     if verdict.outcome in {"accepted", "reinforced", "held"}:
-        line.append(f"  {verdict.memory_id}", style="dim")
+        line.append(f"  {verdict.memory_id}" if ids else "", style="dim")
         line.append(f" v{verdict.version}" if verdict.version else "", style="dim")
     return line
 

@@ -10,6 +10,8 @@ from rich.text import Text
 out = Console(highlight=False, soft_wrap=True)
 err = Console(stderr=True, highlight=False, soft_wrap=True)
 
+_ALLOWED = "\n\u200d"  # the joiner holds emoji together
+
 COLOURS = {
     "accepted": "green",
     "reinforced": "cyan",
@@ -31,7 +33,7 @@ def coloured(word: str) -> Text:
 
 def plain(text: str) -> Text:
     """Show text as it is, with control characters made visible and no markup."""
-    return Text("".join(each if each.isprintable() or each == "\n" else repr(each)[1:-1] for each in text))
+    return Text("".join(each if each.isprintable() or each in _ALLOWED else repr(each)[1:-1] for each in text))
 
 
 def print_json(values: BaseModel | Sequence[BaseModel]) -> None:
