@@ -1,5 +1,6 @@
 """The sealer: one at a time gives dense positions, extends the Merkle tree and notifies (R5, ADR 0001)."""
 
+from events import failpoint
 from events.merkle import Range
 from events.postgres import Database
 
@@ -56,4 +57,5 @@ class Sealer:
                     after.root,
                 )
                 await connection.execute("select pg_notify('log', $1)", str(after.size))
+                failpoint.hit("seal.commits")
         return len(rows)

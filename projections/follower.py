@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 
+from events import failpoint
 from events.errors import CenotaphError
 from events.log import head, read_sealed
 from events.model import Position
@@ -111,6 +112,7 @@ class Follower:
         events = await read_sealed(connection, position, self._batch)
         if events:
             await self.projection.apply(connection, place, events)
+            failpoint.hit(f"follow.{self.projection.name}")
             await self._mark(connection, events[-1].position or Position(0), place)
         return len(events)
 

@@ -3,6 +3,7 @@
 import asyncio
 from contextlib import suppress
 
+from events import failpoint
 from events.model import Position
 from events.postgres import Database
 from projections.sessions import waiting
@@ -30,6 +31,7 @@ class RememberJobs:
         """Consider one turn."""
         del entry_id
         await self._rememberer.consider(position_of(fields))
+        failpoint.hit("remember.appended")
 
     async def park(self, letter: Letter) -> None:
         """Keep the reason and end the turn, or the sweeper would ask for it for ever."""

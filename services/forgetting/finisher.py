@@ -11,6 +11,7 @@ from uuid import uuid5
 import orjson
 import structlog
 
+from events import failpoint
 from events.envelope import Command, NewEvent, StoredEvent, decrypt, encrypt, memory_stream, receipts_stream
 from events.log import append, read_sealed, read_stream
 from events.model import CommandId, ErasureVerified, KeyId, LayerFinding, Position, Tombstoned
@@ -74,6 +75,7 @@ class Finisher:
             await self._drop_probe(tombstone)
             return Stage(tombstone, "deletion_propagated")
         question = await self._question(tombstone, row)
+        failpoint.hit("erase.prepared")
         # again at every try: a cluster restored meanwhile from an older backup holds keys and bodies again
         await self._destroy(tombstone, question)
         await self._registry.erase(tombstone, question)
@@ -81,6 +83,7 @@ class Finisher:
         decision = decide(findings, tombstone.position or Position(0))
         negatives = negatives_of(findings)
         if decision == "deletion_propagated":
+            failpoint.hit("erase.proven")
             await self._receipt(tombstone, findings, negatives)
         else:
             await self._note(tombstone, findings, negatives)
@@ -156,9 +159,12 @@ class Finisher:
     async def _destroy(self, tombstone: StoredEvent, question: Question) -> None:
         """Blind the live system: keys, bodies, and the ids in the second place."""
         await self._vault.destroy(tombstone.scope, question.keys)
+        failpoint.hit("erase.destroyed")
         async with self._eraser.connection() as connection:
             await connection.fetchval("select log.remove_bodies_v1($1)", tombstone.event_id)
+        failpoint.hit("erase.removed")
         await asyncio.to_thread(self._second_place.record, tombstone)
+        failpoint.hit("erase.recorded")
         async with self._eraser.connection() as connection:
             await connection.execute(
                 "update ops.erasure set destroyed_at = coalesce(destroyed_at, clock_timestamp()) where tombstone = $1",
@@ -214,6 +220,7 @@ class Finisher:
                     event.signature,
                     event.signing_key,
                 )
+        failpoint.hit("erase.signed")
         await self._drop_probe(tombstone)
         log.info("deletion_propagated", tombstone=str(tombstone.event_id))
 

@@ -4,6 +4,7 @@ import asyncio
 from collections import Counter
 from uuid import uuid5
 
+from events import failpoint
 from events.bodies import Lost, Shredded, open_bodies
 from events.envelope import Command, NewEvent, Part, StoredEvent, turns_stream
 from events.errors import TurnConflictError
@@ -61,6 +62,7 @@ class Ingest:
         if known := await self._known(scope, command_id):
             return answer.model_copy(update=await self._compare(keyring, known[0], turn, messages))
         keys = await keyring.lease(len(messages))
+        failpoint.hit("ingest.leased")
         heads = tuple(
             MessageHead(message_id=MessageId(ids[name]), role=message.role, origin=message.origin)
             for name, message in zip(names, messages, strict=True)
@@ -86,6 +88,7 @@ class Ingest:
                 (NewEvent(event, turn.occurred_at, parts),),
             )
         )
+        failpoint.hit("ingest.appended")
         if appended.outcome == "known":  # the same turn id came twice at once, perhaps with another body
             (stored,) = await self._known(scope, command_id)
             return answer.model_copy(update=await self._compare(keyring, stored, turn, messages))
