@@ -58,6 +58,7 @@ Closer = Callable[[], Awaitable[None]]
 Work = Callable[[], Awaitable[None]]
 
 _PROBE_ANSWERS = 10
+_SIGN_S = 2.0
 
 
 @dataclass
@@ -193,8 +194,18 @@ class Composition:
             vault=keeper,
             keys=self.api_keys,
             reader=reader,
-            stores={"log": self._sign_of_log, "vault": self._sign_of_vault, "redis": self._sign_of_redis},
+            stores=self.signs,
         )
+
+    @property
+    def signs(self) -> dict[str, Callable[[], Awaitable[None]]]:
+        """How to ask each store for a sign of life."""
+        return {
+            "log": self._sign_of_log,
+            "vault": self._sign_of_vault,
+            "redis": self._sign_of_redis,
+            "vectors": self._sign_of_vectors,
+        }
 
     async def _sign_of_log(self) -> None:
         async with self.log("reader").connection() as connection:
@@ -212,6 +223,9 @@ class Composition:
             raise UnavailableError("redis does not answer") from error
         finally:
             await client.aclose()
+
+    async def _sign_of_vectors(self) -> None:
+        await self.milvus.read(lambda: self.milvus.call("", lambda client: client.list_collections(timeout=_SIGN_S)))
 
     @cached_property
     def registry(self) -> Registry:
