@@ -109,7 +109,8 @@ def verify(data: Data = None) -> None:
     async def check(progress: Callable[[int, int], None]) -> tuple[Audit, list[Fault]]:
         database = _database(data, None)
         try:
-            return await audit(database, progress)
+            async with database.connection() as connection:
+                return await audit(connection, progress)
         finally:
             await database.close()
 

@@ -7,7 +7,7 @@ from uuid import UUID
 from events import canon
 from events.errors import TamperError
 from events.model import KeyId, TenantId
-from events.postgres import Connection, Database
+from events.postgres import Connection
 from services.audit.verify import Audit, Body, Chunk, Fault, Head, Row, digest
 
 _ROWS = """
@@ -34,27 +34,26 @@ where s.seq is null and u.seq is null
 
 
 async def audit(
-    database: Database,
+    connection: Connection,
     progress: Callable[[int, int], None] = lambda _done, _of: None,
     batch: int = 1000,
 ) -> tuple[Audit, list[Fault]]:
     """Check a whole log as far as it is sealed now; return what was counted and what is wrong, first position first.
 
     Args:
-        database: a pool that may read the log, its tree and its head.
+        connection: one that may read the log, its tree and its head: the owner's.
         progress: called with positions done and positions to do.
         batch: how many positions are read at once.
     """
     found, faults = Audit(), list[Fault]()
-    async with database.connection() as connection:
-        head = await _head(connection)
-        for start in range(0, head.size, batch):
-            end = min(start + batch, head.size)
-            faults += found.take(await _chunk(connection, start, end))
-            progress(end, head.size)
-        faults += found.finish(head)
-        if stray := await connection.fetchval(_STRAY):
-            faults.append(Fault(None, f"{stray} events have no position and wait for none"))
+    head = await _head(connection)
+    for start in range(0, head.size, batch):
+        end = min(start + batch, head.size)
+        faults += found.take(await _chunk(connection, start, end))
+        progress(end, head.size)
+    faults += found.finish(head)
+    if stray := await connection.fetchval(_STRAY):
+        faults.append(Fault(None, f"{stray} events have no position and wait for none"))
     return found, faults
 
 

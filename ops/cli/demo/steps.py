@@ -118,7 +118,8 @@ async def replay(composition: Composition, played: Played, stage: Stage) -> None
         "each turn has one turn_finalized and one turn_considered",
         types["turn_finalized"] == types["turn_considered"] == len(played.outcomes),
     )
-    found, faults = await audit(database)
+    async with database.connection() as connection:
+        found, faults = await audit(connection)
     for fault in faults:
         stage.say(Text(f"  position {fault.position}: {fault.what}", style="red"))
     stage.check(
