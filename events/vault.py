@@ -7,8 +7,11 @@ before anything is sealed with them. Destroying a data key blinds every copy of 
 import hmac
 import os
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from hashlib import sha256
 from uuid import UUID, uuid4
+
+import asyncpg
 
 from events.envelope import DataKey, decrypt, encrypt
 from events.errors import ScopeError
@@ -161,7 +164,8 @@ class Vault:
         """
         row = await self._person(scope)
         if row is None:
-            await self._create_person(scope)
+            with suppress(asyncpg.InsufficientPrivilegeError):  # an opener makes nobody
+                await self._create_person(scope)
             row = await self._person(scope)
         if row is None:
             raise ScopeError(f"subject {scope.subject_id} does not exist in tenant {scope.tenant_id}")
