@@ -17,7 +17,7 @@ from events.bodies import open_bodies
 from events.log import read_events
 from events.model import EventId, MessageBody, Scope, TurnFinalized
 from ops.composition import Composition
-from ops.embedded import Endpoints
+from ops.embedded.supervisor import Embedded
 from ops.run import ALL_WORKERS, Running
 from ops.settings import load_settings
 
@@ -76,13 +76,15 @@ class Up:
 
 
 @pytest.fixture(scope="module")
-async def up(endpoints: Endpoints, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Up]:
-    """Run the system for two tenants."""
-    composition = Composition(load_settings(data=tmp_path_factory.mktemp("up"), port=0), endpoints)
-    await composition.migrate()
-    keys = [(await composition.create_tenant())[1] for _ in range(2)]
-    async with Running(composition, ALL_WORKERS, door=True) as running:
-        yield Up(composition, f"http://127.0.0.1:{running.port}", (keys[0], keys[1]))
+async def up(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Up]:
+    """Run the system for two tenants on servers of its own, so that every event of the log is ours to count."""
+    settings = load_settings(data=tmp_path_factory.mktemp("up"), port=0)
+    with Embedded(settings) as embedded:
+        composition = Composition(settings, embedded.endpoints)
+        await composition.migrate()
+        keys = [(await composition.create_tenant())[1] for _ in range(2)]
+        async with Running(composition, ALL_WORKERS, door=True) as running:
+            yield Up(composition, f"http://127.0.0.1:{running.port}", (keys[0], keys[1]))
 
 
 def turn(**changed: Any) -> dict[str, Any]:  # noqa: ANN401 - any JSON, right or wrong
