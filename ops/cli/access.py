@@ -13,7 +13,8 @@ from cenotaph.transport import PATIENT, Sender
 from ops import logs
 from ops.cli.options import Data, Key, Url
 from ops.cli.output import out
-from ops.cli.places import compose, find_door, settings_of, stores_of
+from ops.cli.places import find_door, settings_of, stores_of
+from ops.cli.wiring import compose
 
 tenant = typer.Typer(help="Manage tenants.", no_args_is_help=True)
 

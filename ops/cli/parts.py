@@ -9,6 +9,7 @@ from ops import logs
 from ops.cli.options import Data
 from ops.cli.output import out
 from ops.cli.places import given_stores, settings_of
+from ops.cli.wiring import serve_some
 from ops.embedded import Endpoints
 from ops.settings import Settings
 
@@ -20,8 +21,7 @@ def api(
 ) -> None:
     """Serve the HTTP API only, on the stores named by DATABASE_URL, VAULT_URL, REDIS_URL and MILVUS_URI."""
     logs.configure("info")
-    settings = settings_of(data, host=host, port=port)
-    _serve(settings, (), door=True)
+    _serve(settings_of(data, host=host, port=port), ())
 
 
 def worker(
@@ -30,17 +30,14 @@ def worker(
 ) -> None:
     """Run some workers only, on the stores named by DATABASE_URL, VAULT_URL, REDIS_URL and MILVUS_URI."""
     logs.configure("info")
-    _serve(settings_of(data), tuple(dict.fromkeys(names)), door=False)
+    _serve(settings_of(data), tuple(dict.fromkeys(names)))
 
 
-def _serve(settings: Settings, workers: tuple[str, ...], *, door: bool) -> None:
-    endpoints = _endpoints(settings)
-    from ops.cli.serving import Plan, serve  # noqa: PLC0415 - seconds of imports a refusal need not wait for
-
+def _serve(settings: Settings, workers: tuple[str, ...]) -> None:
     def ready(url: str | None) -> None:
         out.print(f"cenotaph listens on {url}" if url else f"cenotaph runs {' '.join(workers)}")
 
-    serve(settings, endpoints, Plan(workers, door=door), ready)
+    serve_some(settings, _endpoints(settings), workers, ready)
 
 
 def _endpoints(settings: Settings) -> Endpoints:

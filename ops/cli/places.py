@@ -1,16 +1,12 @@
 """Finding what a command talks to: the data directory, the running `up`, the door, the stores."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from cenotaph.client import AsyncCenotaph, Cenotaph
 from events.errors import CenotaphError
 from ops.embedded import Endpoints
 from ops.settings import Settings, load_settings
 from ops.state import RunState, running
-
-if TYPE_CHECKING:
-    from ops.composition import Composition
 
 _FIRST = "run `cenotaph up` first"
 
@@ -77,13 +73,6 @@ def given_stores(settings: Settings) -> Endpoints | None:
     if log is None or vault is None or redis is None or milvus is None:
         return None
     return Endpoints(log, vault, redis, milvus)
-
-
-def compose(settings: Settings, endpoints: Endpoints) -> "Composition":
-    """Wire the parts."""
-    from ops.composition import Composition  # noqa: PLC0415 - seconds of imports the other commands do without
-
-    return Composition(settings, endpoints)
 
 
 def _up(settings: Settings) -> RunState:

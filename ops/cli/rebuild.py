@@ -11,7 +11,8 @@ from ops import logs
 from ops.cli.log import bar
 from ops.cli.options import Data
 from ops.cli.output import out
-from ops.cli.places import compose, settings_of, stores_of
+from ops.cli.places import settings_of, stores_of
+from ops.cli.wiring import compose
 from ops.embedded import Endpoints
 from ops.settings import Settings
 from projections.follower import Follower

@@ -14,7 +14,8 @@ from events.postgres import Connection
 from ops import logs
 from ops.cli.options import Data, Json
 from ops.cli.output import out, print_json, print_table
-from ops.cli.places import compose, settings_of, stores_of
+from ops.cli.places import settings_of, stores_of
+from ops.cli.wiring import compose
 from ops.embedded import Endpoints
 from ops.settings import Settings
 from ops.state import running

@@ -11,8 +11,9 @@ from events.errors import CenotaphError
 from ops import logs
 from ops.cli.options import Data
 from ops.cli.output import out
-from ops.cli.places import settings_of
-from ops.embedded import Embedded, Endpoints
+from ops.cli.places import settings_of, tenant_key
+from ops.cli.wiring import serve_all
+from ops.embedded import Embedded
 from ops.settings import Settings
 from ops.state import Claim, RunState, claim, running
 
@@ -40,16 +41,11 @@ def up(
 
 
 def _run(settings: Settings, held: Claim, embedded: Embedded) -> None:
-    from ops.cli.serving import Plan, serve  # noqa: PLC0415 - seconds of imports the other commands do without
-    from ops.run import ALL_WORKERS  # noqa: PLC0415 - as above
-
-    endpoints: Endpoints = embedded.endpoints
-
     def ready(url: str | None) -> None:
-        held.publish(RunState(pid=os.getpid(), url=url, endpoints=endpoints))
-        out.print(f"cenotaph listens on {url}  (data: {settings.data}, API key: {settings.keys / 'tenant.key'})")
+        held.publish(RunState(pid=os.getpid(), url=url, endpoints=embedded.endpoints))
+        out.print(f"cenotaph listens on {url}  (data: {settings.data}, API key: {tenant_key(settings)})")
 
-    serve(settings, endpoints, Plan(ALL_WORKERS, door=True, tenant=True), ready, embedded)
+    serve_all(settings, embedded, ready)
     out.print("stopped")
 
 

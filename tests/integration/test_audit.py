@@ -1,3 +1,4 @@
+# ruff: noqa: S608 - every statement here is put together from constants
 """The check of the log on a real Postgres, against somebody who owns the database."""
 
 from collections.abc import AsyncIterator

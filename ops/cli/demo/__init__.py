@@ -3,6 +3,7 @@
 import typer
 
 from ops import logs
+from ops.cli.wiring import perform_demo
 
 
 def demo() -> None:
@@ -11,7 +12,5 @@ def demo() -> None:
     Runs on embedded servers and a temporary directory of its own; nothing is left behind.
     """
     logs.configure("error")
-    from ops.cli.demo.show import perform  # noqa: PLC0415 - seconds of imports the other commands do without
-
-    if not perform():
+    if not perform_demo():
         raise typer.Exit(1)
