@@ -33,6 +33,7 @@ def up(
     """
     logs.configure("info")
     settings = settings_of(data, port=port)
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # stops what has started, like Ctrl-C
     try:
         with claim(settings.data) as held, Embedded(settings) as embedded:
             _run(settings, held, embedded)

@@ -36,6 +36,8 @@ def perform() -> bool:
         with Embedded(settings) as embedded:
             stage.check("the embedded servers run", not embedded.dead() and len(embedded.processes()))
             asyncio.run(_perform(settings, embedded.endpoints, stage, conversation, wanted))
+    except asyncio.CancelledError:
+        raise KeyboardInterrupt from None
     finally:
         shutil.rmtree(data, ignore_errors=True)
     stage.step("小结", "Summary")
