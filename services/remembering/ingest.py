@@ -2,7 +2,8 @@
 
 import asyncio
 from collections import Counter
-from uuid import uuid5
+from collections.abc import Mapping
+from uuid import UUID, uuid5
 
 from events import failpoint
 from events.bodies import Lost, Shredded, open_bodies
@@ -21,7 +22,7 @@ from events.model import (
     TurnId,
 )
 from events.postgres import Database
-from events.vault import Keyring, Vault
+from events.vault import Keyring, Name, Vault
 from projections.sessions import message_part
 from services.governance.secrets import redact
 from services.wire.names import message_name
@@ -60,7 +61,7 @@ class Ingest:
         command_id = CommandId(uuid5(turn_id, "finalized"))
         answer = TurnAnswer(turn_id=turn.turn_id, state="known", redacted=redacted)
         if known := await self._known(scope, command_id):
-            return answer.model_copy(update=await self._compare(keyring, known[0], turn, messages))
+            return answer.model_copy(update=await self._compare(keyring, known[0], turn, messages, ids))
         keys = await keyring.lease(len(messages))
         failpoint.hit("ingest.leased")
         heads = tuple(
@@ -91,11 +92,16 @@ class Ingest:
         failpoint.hit("ingest.appended")
         if appended.outcome == "known":  # the same turn id came twice at once, perhaps with another body
             (stored,) = await self._known(scope, command_id)
-            return answer.model_copy(update=await self._compare(keyring, stored, turn, messages))
+            return answer.model_copy(update=await self._compare(keyring, stored, turn, messages, ids))
         return answer.model_copy(update={"state": "stored", "position": await self._sealed(scope, command_id)})
 
     async def _compare(
-        self, keyring: Keyring, stored: StoredEvent, turn: TurnIn, messages: list[MessageIn]
+        self,
+        keyring: Keyring,
+        stored: StoredEvent,
+        turn: TurnIn,
+        messages: list[MessageIn],
+        ids: Mapping[Name, UUID],
     ) -> dict[str, object]:
         """Say whether what came again is what is stored."""
         event = stored.event
@@ -105,13 +111,25 @@ class Ingest:
         if any(isinstance(body, Shredded | Lost) for body in opened.values()):
             return {"state": "forgotten"}
         known = [
-            (head.role, head.origin, opened[stored.event_id, message_part(head.message_id)]) for head in event.messages
+            (
+                head.message_id,
+                head.role,
+                head.origin,
+                opened[stored.event_id, message_part(head.message_id)],
+            )
+            for head in event.messages
         ]
         again = [
-            (message.role, message.origin, MessageBody(content=message.content).model_dump_json().encode())
+            (
+                ids[message_name(turn.turn_id, message.message_id)],
+                message.role,
+                message.origin,
+                MessageBody(content=message.content).model_dump_json().encode(),
+            )
             for message in messages
         ]
-        if known != again or (event.status, stored.occurred_at) != (turn.status, turn.occurred_at):
+        frame = (event.status, stored.occurred_at, event.session_id, event.contexts)
+        if known != again or frame != (turn.status, turn.occurred_at, ids["session", turn.session_id], turn.contexts):
             raise TurnConflictError("this turn_id is known with another body; give a new turn a new id")
         return {"state": "known", "position": stored.position}
 
