@@ -1,6 +1,6 @@
 """Schema migrations of the two clusters, run by the owner before anything else.
 
-An SQL file that a released migration names never changes again; what comes later comes in a new file and a new migration.
+An SQL file that a released migration names never changes again; what comes later comes in a new file and migration.
 """
 
 from importlib.resources import files
