@@ -176,17 +176,27 @@ class Delivery:
             )
             for entry in pending:
                 if entry["times_delivered"] >= self._cap:
-                    await self._park(route, entry["message_id"].decode(), entry["times_delivered"])
+                    await self._try_to_park(route, entry["message_id"].decode(), entry["times_delivered"])
+
+    async def _try_to_park(self, route: Route, entry_id: str, deliveries: int) -> None:
+        """Park an entry; one that finds no place stays pending, is tried again, and holds up no other."""
+        try:
+            await self._park(route, entry_id, deliveries)
+        except (RedisError, OSError):
+            raise
+        except Exception as error:  # noqa: BLE001 - whatever parking meets
+            log.error("not_parked", stream=route.stream, entry=entry_id, error=type(error).__name__)  # noqa: TRY400 - no content in tracebacks
 
     async def _park(self, route: Route, entry_id: str, deliveries: int) -> None:
         entries = cast(
             "list[tuple[bytes, dict[bytes, bytes]]]",
             await self._client.xrange(route.stream, min=entry_id, max=entry_id),
         )
-        reason = self._failures.pop(entry_id, "worker_died_or_entry_unreadable")
+        reason = self._failures.get(entry_id, "worker_died_or_entry_unreadable")
         if entries:
             await route.park(Letter(route.stream, entry_id, _decode(entries[0][1]), deliveries, reason))
             log.error("dead_letter", stream=route.stream, entry=entry_id, deliveries=deliveries, reason=reason)
+        self._failures.pop(entry_id, None)
         await self._client.xack(route.stream, route.stream, entry_id)
         await self._client.xdel(route.stream, entry_id)
 
