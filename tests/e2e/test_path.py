@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator
 from pathlib import Path
+from typing import Any
 
 import httpx
 import pytest
@@ -38,7 +39,7 @@ async def client(running: tuple[str, str], subject: str) -> httpx.AsyncClient:
     return httpx.AsyncClient(base_url=url, headers={"Authorization": f"Bearer {answer.json()['token']}"}, timeout=20)
 
 
-async def say(http: httpx.AsyncClient, turn: str, text: str) -> dict[str, object]:
+async def say(http: httpx.AsyncClient, turn: str, text: str) -> dict[str, Any]:
     answer = await http.post(
         "/v1/turns",
         json={
@@ -64,7 +65,7 @@ async def test_turn_memory_context_forget_receipt(running: tuple[str, str]) -> N
     """What a person said is recalled, and after a forget nothing returns it and a signed receipt says so."""
     async with await client(running, "shen") as http:
         outcome = await say(http, "t1", "请记住：我喜欢北京烤鸭。")
-        (verdict,) = outcome["verdicts"]  # type: ignore[misc]
+        (verdict,) = outcome["verdicts"]
         context = (await http.post("/v1/context", json={"query": "晚饭吃什么", "role": "chat"})).json()
         assert "烤鸭" in context["text"], context
         receipt = (await http.post("/v1/forget", json={"memory_id": verdict["memory_id"]})).json()
