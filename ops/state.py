@@ -71,8 +71,16 @@ def running(data: Path) -> RunState | None:
         handle = os.open(data / NAME, os.O_RDONLY | os.O_NOFOLLOW)
     except FileNotFoundError:
         return None
+    deadline = time.monotonic() + _PROBING_S
     try:
-        return None if _locked(handle, fcntl.LOCK_SH) else _read(handle)
+        while not _locked(handle, fcntl.LOCK_SH):
+            try:
+                return _read(handle)
+            except CenotaphError:  # between claiming and publishing, or between clearing and letting go
+                if time.monotonic() > deadline:
+                    raise
+                time.sleep(_POLL_S)
+        return None
     finally:
         os.close(handle)
 
