@@ -9,6 +9,7 @@ from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import cast
 from uuid import uuid4
 
 import pytest
@@ -252,7 +253,7 @@ async def test_an_entry_deleted_before_its_acknowledgement_does_not_stay_pending
     await put(client, stream, "1")
     await client.xreadgroup(stream, "ghost", {stream: ">"}, count=1)
     ((entry, _),) = await client.xrange(stream)  # type: ignore[misc]
-    await client.xdel(stream, str(entry, "ascii"))
+    await client.xdel(stream, cast("bytes", entry))
     consumer = Consumer()
     async with consumer.on(valkey.endpoints.redis_url, stream):
         await empty(client, stream)
