@@ -1,0 +1,219 @@
+"""No word of a person lies in any file of any store, before a forget and after; whatever is planted is found."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+import pytest
+import redis.asyncio as redis
+from pymilvus import DataType, MilvusClient
+
+from events.postgres import Database
+from tests.faults.house import House, housed
+from tests.faults.lives import Lives, lives
+from tests.faults.search import Find, Needle, search_files, search_tables
+from workers.jobs import TURNS
+
+TAG = uuid4().hex[:10]
+HTTP = (Needle("琥珀曦岚"), Needle(f"amber{TAG}"))
+STREAM = (Needle("霜叶渔歌"), Needle(f"maple{TAG}"))
+REFUSED = (Needle("墨痕竹影"), Needle(f"inkwell{TAG}"))
+QUERY = (Needle("云帆鹤汀"), Needle(f"heron{TAG}"))
+SECRET = (Needle(f"hunter2{TAG}"),)
+NAMES = tuple(Needle(f"{kind}-{TAG}") for kind in ("person", "session", "turn", "message"))
+EVERYTHING = (*HTTP, *STREAM, *REFUSED, *QUERY, *SECRET, *NAMES)
+AOF = "valkey/appendonlydir/"
+
+
+@pytest.fixture
+async def house(tmp_path: Path) -> AsyncIterator[House]:
+    """Run the servers."""
+    async with housed(tmp_path) as house:
+        yield house
+
+
+def turn(name: str, said: str, answer: str) -> dict[str, Any]:
+    return {
+        "schema": "cenotaph.turn/1",
+        "turn_id": f"turn-{TAG}-{name}",
+        "session_id": f"session-{TAG}",
+        "occurred_at": "2026-08-01T09:00:00+08:00",
+        "messages": [
+            {"message_id": f"message-{TAG}-1", "role": "user", "content": said},
+            {"message_id": f"message-{TAG}-2", "role": "assistant", "content": answer},
+        ],
+    }
+
+
+async def considered(held: Lives, token: str, name: str) -> dict[str, Any]:
+    async with asyncio.timeout(30):
+        while True:
+            outcome = await held.call("GET", f"/v1/turns/turn-{TAG}-{name}", token=token, wanted=(404,))
+            if outcome.get("state") == "considered":
+                return outcome
+            await asyncio.sleep(0.05)
+
+
+async def letter(house: House) -> str:
+    """Wait for the dead letter; return what it says, opened."""
+    scope = await house.scope(f"person-{TAG}")
+    async with asyncio.timeout(20):
+        while not (letters := await house.composition.letters.of(scope)):  # noqa: ASYNC110 - another process parks it
+            await asyncio.sleep(0.05)
+    return letters[0].text or ""
+
+
+async def settle(house: House) -> None:
+    """Make every store write what it holds in memory to its files."""
+    for url in (house.composition.endpoints.database_url, house.composition.endpoints.vault_url):
+        database = Database(url, None)
+        async with database.connection() as connection:
+            await connection.execute("checkpoint")
+        await database.close()
+    await house.composition.vectors.flush("memory_v1")
+
+
+async def search(house: House, *needles: Needle) -> set[Find]:
+    """Search every file, and every table of both clusters."""
+    await settle(house)
+    found = search_files(house.data, needles)
+    for url in (house.composition.endpoints.database_url, house.composition.endpoints.vault_url):
+        database = Database(url, None)
+        async with database.connection() as connection:
+            found |= await search_tables(connection, needles)
+        await database.close()
+    return found
+
+
+async def ciphertexts(house: House, memory: str) -> list[Needle]:
+    """Return every ciphertext that goes when a memory is forgotten: its own, and those of the messages that said it."""
+    async with house.composition.log(None).connection() as connection:
+        rows = await connection.fetch(
+            "select ciphertext from log.body where event_id in (select event_id from facts.memory where memory_id = $1"
+            " union select t.event_id from sessions.turn t join facts.memory m using (turn_id) where m.memory_id = $1)",
+            memory,
+        )
+    return [Needle(raw=row["ciphertext"]) for row in rows]
+
+
+async def rewrite(client: "redis.Redis") -> None:
+    await client.bgrewriteaof()
+    async with asyncio.timeout(30):
+        while True:
+            about = await client.info("persistence")
+            if not about["aof_rewrite_in_progress"] and not about["aof_rewrite_scheduled"]:
+                return
+            await asyncio.sleep(0.05)
+
+
+async def test_no_word_lies_in_any_file(house: House) -> None:
+    """What came over HTTP, XADD, a refused XADD or a query is in no file but Redis's own, and there not for ever."""
+    zh, en = (needle.text for needle in HTTP)
+    async with lives(house.composition.endpoints, house.data, house.data / "hits") as held:
+        held.begin()
+        minted = await held.call("POST", "/v1/tokens", {"subject": f"person-{TAG}", "role": "agent"}, house.key)
+        token = minted["token"]
+        for name, text in (("zh", f"请记住：我喜欢{zh}茶。"), ("en", f"Remember: I like {en} tea.")):
+            await held.call("POST", "/v1/turns", turn(name, text, f"{zh} / {en}"), token)
+        secret = f"数据库密码：{SECRET[0].text}，请勿外传"
+        await held.call("POST", "/v1/turns", turn("secret", secret, f"密码是 {zh}"), token)
+        kept = [(await considered(held, token, name))["verdicts"] for name in ("zh", "en", "secret")]
+        assert [len(each) for each in kept] == [1, 1, 0]
+
+        client = redis.from_url(house.composition.endpoints.redis_url)
+        handed = turn("stream", f"请记住：我喜欢{STREAM[0].text}和{STREAM[1].text}。", "好的。")
+        await client.xadd(TURNS, {"token": token, "turn": json.dumps(handed)})
+        await considered(held, token, "stream")
+        refused = turn("refused", f"{REFUSED[0].text} {REFUSED[1].text}", "好的。") | {"status": "no such status"}
+        await client.xadd(TURNS, {"token": token, "turn": json.dumps(refused, ensure_ascii=False)})
+        assert all(needle.text in await letter(house) for needle in REFUSED)  # kept, but sealed
+
+        for query in (QUERY[0].text, QUERY[1].text, zh):
+            body = {"query": query, "role": "chat"}
+            assert zh in (await held.call("POST", "/v1/context", body, token))["text"]
+            await held.call("POST", "/v1/memories/search", body, token)
+        bad = turn("bad", zh, en) | {"status": zh}
+        await held.call("POST", "/v1/turns", bad, token, wanted=(422,))
+
+        # XADD is a hand-over in the clear: its words, and the outside ids in it, lie in the append-only file of Redis
+        # until that is rewritten, and nowhere else. The entry itself is gone as soon as the turn is stored.
+        left = await search(house, *EVERYTHING)
+        assert {find.needle for find in left} == {*STREAM, *REFUSED, *NAMES[1:]}
+        assert {find.place for find in left if not find.place.startswith(AOF)} == set()
+        assert await client.xlen(TURNS) == 0
+        await rewrite(client)
+        memory = kept[0][0]["memory_id"]
+        sealed = await ciphertexts(house, memory)
+        assert len(sealed) == 4  # the memory, its index part, both messages
+        found = await search(house, *EVERYTHING, *sealed)
+        assert {find.needle for find in found} == {*sealed}
+        assert {find.place for find in found} >= {"log.body"}
+        receipt = await held.call("POST", "/v1/forget", {"memory_id": memory}, token)
+        async with asyncio.timeout(30):
+            while receipt["decision"] != "deletion_propagated":
+                await asyncio.sleep(0.1)
+                receipt = await held.call("GET", f"/v1/receipts/{receipt['receipt_id']}", token=token)
+        # propagated, not purged: no table returns the ciphertext; bytes no key opens are left in the files of the log
+        found = await search(house, *EVERYTHING, *sealed)
+        assert {find for find in found if find.needle not in sealed or not find.place.startswith("log/")} == set()
+        await client.aclose()
+        await held.end()
+
+
+async def test_the_search_finds_what_each_store_writes(house: House) -> None:
+    """A needle written unsealed by every store's own writer is found in the files of that store, and in its tables."""
+    needle = Needle(f"琥珀needle{TAG}")
+    endpoints = house.composition.endpoints
+    for url in (endpoints.database_url, endpoints.vault_url):
+        database = Database(url, None)
+        async with database.connection() as connection:
+            await connection.execute("create table public.planted (words text, bytes bytea)")
+            await connection.execute(
+                "insert into public.planted values ($1, $2)", needle.text, needle.text.encode("utf-16-le")
+            )
+        await database.close()
+    client = redis.from_url(endpoints.redis_url)
+    await client.xadd(TURNS, {"turn": json.dumps({"content": needle.text})})
+    await client.aclose()
+    await asyncio.to_thread(plant_vectors, endpoints.milvus_uri, needle.text)
+    for folder in ("second-place", "keys", "logs"):
+        (house.data / folder).mkdir(exist_ok=True)
+        (house.data / folder / "planted").write_text(f"…{needle.text}…", encoding="utf-16-be")
+    found = await search(house, needle)
+    places = {(find.place.split("/")[0], find.form.removeprefix("decoded ")) for find in found}
+    assert {
+        ("log", "utf-8"),
+        ("log", "utf-16-le"),
+        ("vault", "utf-8"),
+        ("valkey", "json"),
+        ("milvus", "utf-8"),
+        ("second-place", "utf-16-be"),
+        ("keys", "utf-16-be"),
+        ("logs", "utf-16-be"),
+        ("public.planted", "utf-8"),
+        ("public.planted", "utf-16-le"),
+    } <= places
+    assert any("pg_wal" in find.place and find.place.startswith("log/") for find in found)
+    assert any("base/" in find.place and find.place.startswith("log/") for find in found)
+    packed = {find for find in found if find.place.endswith(".parquet")}
+    assert packed
+    assert any(find.form.startswith("decoded") for find in packed)
+
+
+def plant_vectors(uri: str, words: str) -> None:
+    """Write words into a collection, many times so that they are compressed, and flush them into a file."""
+    client = MilvusClient(uri, dedicated=True)
+    schema = client.create_schema(auto_id=False, enable_dynamic_field=False)
+    schema.add_field("id", DataType.INT64, is_primary=True)
+    schema.add_field("words", DataType.VARCHAR, max_length=200)
+    schema.add_field("vector", DataType.FLOAT_VECTOR, dim=4)
+    index = client.prepare_index_params()
+    index.add_index("vector", index_type="FLAT", metric_type="IP")
+    client.create_collection("planted", schema=schema, index_params=index)
+    rows = [{"id": number, "words": f"{number} {words}", "vector": [1.0, 0.0, 0.0, 0.0]} for number in range(200)]
+    client.insert("planted", rows)
+    client.flush("planted")
+    client.close()
