@@ -5,6 +5,8 @@ and so can hold any of them back.
 """
 
 import asyncio
+import os
+import signal
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field, replace
@@ -155,6 +157,19 @@ class Plant:
         other = {layer.name: layer for layer in layers}
         real = self.composition.registry
         return replace(real, wait_s=WAIT_S, layers=tuple(other.get(layer.name, layer) for layer in real.layers))
+
+    # ── trouble ───────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    async def kill(self, server: str) -> None:
+        """Kill a server and wait until it is gone."""
+        os.kill(self.embedded.processes()[server], signal.SIGKILL)
+        while server not in self.embedded.dead():  # noqa: ASYNC110 - a process that dies rings no bell
+            await asyncio.sleep(0.01)
+
+    def another(self) -> Composition:
+        """Build the parts once more, as another process would, impatient where the settings allow it."""
+        settings = self.composition.settings.model_copy(update={"reclaim_idle_ms": 500, "sweep_after_s": 1})
+        return Composition(settings, self.composition.endpoints)
 
     # ── looking ───────────────────────────────────────────────────────────────────────────────────────────────────────
 

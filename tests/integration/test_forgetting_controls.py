@@ -5,8 +5,6 @@ Without these, a receipt that reads "propagated" would prove nothing: each probe
 
 import asyncio
 import json
-import os
-import signal
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from datetime import timedelta
 from typing import cast
@@ -147,9 +145,7 @@ async def test_a_store_that_is_down_keeps_the_receipt_pending(
     scope, memory = owned
     receipt = await plant.forget(scope, memory)
     await plant.follow()
-    os.kill(plant.embedded.processes()[server], signal.SIGKILL)
-    while server not in plant.embedded.dead():  # noqa: ASYNC110 - a process that dies rings no bell
-        await asyncio.sleep(0.01)
+    await plant.kill(server)
     shown = await plant.finish(scope, receipt)
     assert shown.decision == "DELETION_PENDING"
     assert states(shown)[{MILVUS: "vector_index", VALKEY: "async_queue"}[server]] == "cannot_prove"
