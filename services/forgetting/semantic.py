@@ -1,5 +1,6 @@
 """Probes that ask by meaning: the raw vector index, and the product's own read path in other words."""
 
+import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
@@ -19,6 +20,7 @@ from services.forgetting.tables import Followed
 from services.governance.sameness import same_value
 
 _NEAREST = 10
+_AT_ONCE = 2  # one is embedded while the other waits for a store; more would keep agents waiting
 
 
 class VectorLayer:
@@ -112,13 +114,19 @@ class ReadPathProbe:
             return finding(self.layer, {}, "cannot_prove")
         checks = {"exact_text": 0, "paraphrase": 0, "neighbours": 0, "asked": 0}
         exact = dict.fromkeys(target.claim.content for target in question.targets)
-        for leg, texts in (("exact_text", exact), ("paraphrase", question.paraphrases)):
-            for text in texts:
-                answers = await self._ask(question.scope, text)
-                hits = sum(_says_it(answer, question) for answer in answers)
-                checks[leg] += hits
-                checks["neighbours"] += len(answers) - hits
-                checks["asked"] += 1
+        asked = [("exact_text", text) for text in exact] + [("paraphrase", text) for text in question.paraphrases]
+        at_once = asyncio.Semaphore(_AT_ONCE)
+
+        async def answers_to(text: str) -> Sequence[Answer]:
+            async with at_once:
+                return await self._ask(question.scope, text)
+
+        every = await asyncio.gather(*(answers_to(text) for _, text in asked))
+        for (leg, _), answers in zip(asked, every, strict=True):
+            hits = sum(_says_it(answer, question) for answer in answers)
+            checks[leg] += hits
+            checks["neighbours"] += len(answers) - hits
+            checks["asked"] += 1
         return finding(self.layer, checks, "absent", _is_hit)
 
 
