@@ -392,8 +392,10 @@ async def test_a_turn_stands_while_redis_is_down_and_is_considered_later(plant: 
         assert await outcomes(plant, scope, turn.turn_id) == ["pending"]
         plant.embedded.revive(VALKEY)
         async with asyncio.timeout(60):
-            while (found := await outcomes(plant, scope, turn.turn_id)) == ["pending"]:
+            found = ["pending"]
+            while found == ["pending"]:
                 await asyncio.sleep(0.1)
+                found = await outcomes(plant, scope, turn.turn_id)
     assert found == ["considered", "accepted"]
 
 
