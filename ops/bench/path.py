@@ -77,7 +77,11 @@ class Clocks(dict[str, Times]):
 
     def note(self, name: str, begun: float) -> None:
         """Note the time since `begun`."""
-        self.setdefault(name, Times()).seconds.append(time.perf_counter() - begun)
+        self.add(name, time.perf_counter() - begun)
+
+    def add(self, name: str, seconds: float) -> None:
+        """Note a time."""
+        self.setdefault(name, Times()).seconds.append(seconds)
 
     def summary(self) -> dict[str, dict[str, float]]:
         """Return the summary of each."""
@@ -168,9 +172,11 @@ async def _say(person: AsyncCenotaph, turn_id: str, fact: Fact, clocks: Clocks) 
 
 async def _forget(person: AsyncCenotaph, memory_id: UUID, clocks: Clocks) -> None:
     """Forget a memory and ask for the receipt until it is signed."""
-    begun = time.perf_counter()
+    posted, begun = datetime.now(UTC), time.perf_counter()
     receipt = await person.forget(memory_id)
     clocks.note("forget_answered", begun)
+    # the same machine, so the same clock
+    clocks.add("forget_tombstone", (receipt.requested_at - posted).total_seconds())
 
     async def look() -> bool:
         return (await person.receipt(receipt.receipt_id)).decision == "deletion_propagated"
