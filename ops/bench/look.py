@@ -93,6 +93,7 @@ def of_memorybank(folder: Path, language: str, count: int) -> Material:
         for line in probing.read_text(encoding="utf-8").splitlines()
         if line.strip()
         for name, texts in json.loads(line).items()
+        if name in people  # some are asked about who never spoke
         for text in texts
     ]
     return Material(turns, spread(asked, count))

@@ -29,7 +29,7 @@ def spoken(text: str) -> Turn:
 
 
 def test_facts_are_distinct_and_kept_side_by_side() -> None:
-    """Each fact gives one candidate, with a value of its own, under a key that holds several: none supersedes another."""
+    """Each fact gives one candidate, with a value of its own, under a key of several, so none supersedes another."""
     known = facts(400)
     seen = set()
     for fact in known:
