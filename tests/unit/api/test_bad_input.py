@@ -11,7 +11,7 @@ from tests.unit.api.requests import message, turn
 
 SECRET = "牛肉秘密beef-secret"  # what a person said; no answer may hold it
 
-FUTURE = (datetime.now(UTC) + timedelta(minutes=6)).isoformat()
+FUTURE = (datetime.now(UTC) + timedelta(hours=6)).isoformat()  # made when tests are collected, sent minutes later
 
 # name, body, status, the field it must name (None where the whole body is at fault)
 TURNS: list[tuple[str, Any, int, str | None]] = [

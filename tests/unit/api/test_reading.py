@@ -14,7 +14,7 @@ from tests.unit.api.requests import message, turn
 # Surrogates on purpose: JSON can spell them, Python can hold them, UTF-8 and Postgres cannot.
 ANY_TEXT = st.text(st.characters(exclude_categories=()), max_size=40)
 ANY_JSON = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | ANY_TEXT,
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | ANY_TEXT,
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(ANY_TEXT, inner, max_size=3),
     max_leaves=8,
 )
