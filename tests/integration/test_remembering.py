@@ -194,7 +194,7 @@ async def test_the_sweeper_queues_what_no_job_came_for(plant: Plant) -> None:
     try:
         async with asyncio.timeout(10):
             # other tests leave turns behind too, and theirs may be old enough first
-            while str(position) not in await queued(client):
+            while str(position) not in await queued(client):  # noqa: ASYNC110 - the server rings no bell
                 await asyncio.sleep(0.02)
         await plant.rememberer.consider(position)
         await plant.follow()
