@@ -2,31 +2,28 @@
 
 import asyncio
 from collections.abc import AsyncIterator
-from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
 
 from ops.composition import Composition
-from ops.embedded import Endpoints
+from ops.embedded import Embedded
 from ops.run import ALL_WORKERS, Running
 from ops.settings import load_settings
 from services.forgetting.receipt import verify
 
 
 @pytest.fixture(scope="module")
-async def running(
-    endpoints: Endpoints, keys: Path, tmp_path_factory: pytest.TempPathFactory
-) -> AsyncIterator[tuple[str, str]]:
-    """Run the system; give its address and a tenant key."""
-    folder = tmp_path_factory.mktemp("up")
-    settings = load_settings(data=folder, keys=keys, port=0)
-    composition = Composition(settings, endpoints)
-    await composition.migrate()
-    _, key = await composition.create_tenant()
-    async with Running(composition, ALL_WORKERS, door=True) as up:
-        yield f"http://127.0.0.1:{up.port}", key
+async def running(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[tuple[str, str]]:
+    """Run the system on servers of its own; give its address and a tenant key."""
+    settings = load_settings(data=tmp_path_factory.mktemp("up"), port=0)
+    with Embedded(settings) as embedded:
+        composition = Composition(settings, embedded.endpoints)
+        await composition.migrate()
+        _, key = await composition.create_tenant()
+        async with Running(composition, ALL_WORKERS, door=True) as up:
+            yield f"http://127.0.0.1:{up.port}", key
 
 
 async def client(running: tuple[str, str], subject: str) -> httpx.AsyncClient:
