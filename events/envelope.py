@@ -19,7 +19,7 @@ from pydantic import BaseModel
 from events import canon
 from events.errors import TamperError
 from events.lift import lift
-from events.model import CommandId, Event, EventId, KeyId, Position, Scope, SubjectId, TenantId
+from events.model import CommandId, Event, EventId, KeyId, Position, Scope, SubjectId, TenantId, TurnId
 
 _NONCE_BYTES = 12
 _FORMS: dict[str, type] = {
@@ -150,6 +150,16 @@ def receipts_stream(subject: SubjectId) -> str:
 def event_id_of(command_id: CommandId, ordinal: int) -> EventId:
     """Derive an event id, so that a repeated command repeats its events."""
     return EventId(uuid5(command_id, str(ordinal)))
+
+
+def finalized_command(turn: TurnId) -> CommandId:
+    """Derive the one command that stores a turn."""
+    return CommandId(uuid5(turn, "finalized"))
+
+
+def considered_command(turn: TurnId) -> CommandId:
+    """Derive the one command that ends a turn."""
+    return CommandId(uuid5(turn, "considered"))
 
 
 def associated_data(tenant: TenantId, event_id: EventId, event: Event | StoredEvent, part: str, key: KeyId) -> bytes:

@@ -9,9 +9,9 @@ from uuid import UUID
 
 import asyncpg
 
-from events.envelope import Command, SealedEvent, StoredEvent, seal, stored
+from events.envelope import Command, SealedEvent, StoredEvent, finalized_command, seal, stored
 from events.errors import ConcurrencyError, UnavailableError
-from events.model import CommandId, EventId, KeyId, Position, Scope
+from events.model import CommandId, EventId, KeyId, Position, Scope, TurnId
 from events.postgres import Connection, Database, Row
 
 _BATCH = 256
@@ -192,6 +192,17 @@ async def read_sealed(connection: Connection, after: Position, limit: int) -> li
         limit,
     )
     return [stored(row["envelope"], row["position"]) for row in rows]
+
+
+async def read_at(connection: Connection, position: Position) -> StoredEvent | None:
+    """Read the sealed event at one position."""
+    events = await read_sealed(connection, Position(position - 1), 1)
+    return events[0] if events else None
+
+
+async def read_turns(connection: Connection, turns: Iterable[TurnId]) -> list[StoredEvent]:
+    """Read the `turn_finalized` events of some turns, in the order asked."""
+    return [event for turn in turns for event in await read_command(connection, finalized_command(turn))]
 
 
 async def read_stream_behind(connection: Connection, scope: Scope, stream: str, after: Position) -> list[StoredEvent]:

@@ -6,7 +6,7 @@ said lives in sealed parts (`MessageBody`, `MemoryBody`, `IndexBody`) beside it,
 
 from datetime import datetime
 from enum import StrEnum
-from typing import Annotated, ClassVar, Literal, NewType
+from typing import Annotated, ClassVar, Final, Literal, NewType
 from uuid import UUID
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -179,6 +179,10 @@ class MessageBody(Frozen):
     """The sealed part of a message."""
 
     content: str
+
+
+MEMORY_PART: Final = "memory"
+"""The name of the body part that holds a `MemoryBody`."""
 
 
 class MemoryBody(Claim):

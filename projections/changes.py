@@ -99,6 +99,11 @@ def touched(stored: StoredEvent) -> set[MemoryId]:
     return set() if fact is None else {fact.memory_id}
 
 
+def touched_by(events: Iterable[StoredEvent]) -> set[MemoryId]:
+    """Return the memories whose rows some events change."""
+    return {memory for event in events for memory in touched(event)}
+
+
 def fold(state: State, events: Iterable[StoredEvent]) -> State:
     """Apply events in stream order to a copy of the state."""
     state = dict(state)

@@ -11,7 +11,7 @@ from events.envelope import StoredEvent
 from events.log import read_stream
 from events.model import EventId, Kind, MemoryId, MessageId, Scope, TurnId
 from events.postgres import Connection, Row
-from projections.changes import Fact, State, fact_of, fold, touched
+from projections.changes import Fact, State, fact_of, fold, touched_by
 from projections.index import IndexReader
 from projections.model import Tables
 
@@ -48,7 +48,7 @@ class Facts(Tables):
         events = [event for event in events if event.version > (applied or 0)]
         if not events:
             return
-        known = await read_memories(connection, scope, set().union(*(touched(event) for event in events)), place)
+        known = await read_memories(connection, scope, touched_by(events), place)
         after = fold(known, events)
         tags = {
             event_id: body.tag

@@ -126,18 +126,6 @@ async def recent_turns(connection: Connection, scope: Scope, session: SessionId,
     return [_turn(row) for row in reversed(rows)]
 
 
-async def find_turn(connection: Connection, scope: Scope, turn: TurnId) -> TurnRow | None:
-    """Find a turn of one person."""
-    row = await connection.fetchrow(
-        """select turn_id, session_id, event_id, occurred_at, considered from sessions.turn
-           where tenant_id = $1 and subject_id = $2 and turn_id = $3""",
-        scope.tenant_id,
-        scope.subject_id,
-        turn,
-    )
-    return None if row is None else _turn(row)
-
-
 async def messages_of(connection: Connection, scope: Scope, turns: Collection[TurnId]) -> list[MessageRow]:
     """Read the messages of some turns, in order."""
     rows = await connection.fetch(
@@ -161,18 +149,6 @@ async def messages_of(connection: Connection, scope: Scope, turns: Collection[Tu
         )
         for row in rows
     ]
-
-
-async def turns_of_messages(connection: Connection, scope: Scope, messages: Collection[MessageId]) -> set[TurnId]:
-    """Say which turns some messages belong to."""
-    rows = await connection.fetch(
-        "select distinct turn_id from sessions.message"
-        " where tenant_id = $1 and subject_id = $2 and message_id = any($3::uuid[])",
-        scope.tenant_id,
-        scope.subject_id,
-        list(messages),
-    )
-    return {TurnId(row["turn_id"]) for row in rows}
 
 
 async def turns_with_contexts(connection: Connection, scope: Scope, contexts: Collection[UUID]) -> set[TurnId]:

@@ -13,7 +13,7 @@ import structlog
 
 from events import failpoint
 from events.envelope import Command, NewEvent, StoredEvent, decrypt, encrypt, memory_stream, receipts_stream
-from events.log import append, read_sealed, read_stream
+from events.log import append, read_at, read_stream
 from events.model import CommandId, ErasureVerified, KeyId, LayerFinding, Position, Tombstoned
 from events.postgres import Database, Row
 from events.vault import Vault
@@ -26,7 +26,7 @@ from services.forgetting.second_place import Directory
 _PREPARE_S = 1.0
 _ACTOR = "worker:erase"
 NEGATIVE_QUERIES = frozenset(
-    {"by_id", "by_id_other_tenant", "exact_text", "exact_text_or_id", "stored_vector", "keywords", "paraphrase"}
+    {"by_id", "by_id_other_tenant", "exact_text", "exact_text_or_id", "stored_vector", "paraphrase"}
 )
 log = structlog.get_logger(__name__)
 
@@ -66,10 +66,9 @@ class Finisher:
             UnavailableError: the log or the vault does not answer; ask again.
         """
         async with self._eraser.connection() as connection:
-            found = await read_sealed(connection, Position(position - 1), 1)
-        if not found or not isinstance(found[0].event, Tombstoned):
+            tombstone = await read_at(connection, position)
+        if tombstone is None or not isinstance(tombstone.event, Tombstoned):
             return None
-        tombstone = found[0]
         row = await self._open(tombstone)
         if row["propagated_at"] is not None:
             await self._drop_probe(tombstone)

@@ -1,11 +1,10 @@
 """The moment of forgetting: one transaction holds the tombstone and the fence (R41)."""
 
-from collections.abc import Iterable
 from datetime import UTC, datetime
 from uuid import UUID, uuid5
 
-from events.envelope import Command, NewEvent, StoredEvent, memory_stream, stored, turns_stream
-from events.log import append, read_command, read_stream
+from events.envelope import Command, NewEvent, memory_stream, stored, turns_stream
+from events.log import append, read_command, read_stream, read_turns
 from events.model import CommandId, EventId, MemoryId, Scope, TurnFinalized, TurnId
 from events.postgres import Connection, Database
 from projections.follower import position_of
@@ -43,8 +42,8 @@ class Forgetter:
                     return found.tombstone.event_id
                 if not found.versions:
                     return None
-                turns = await _finalized(reading, found.turns)
-                injected = await _finalized(reading, await _injected(reading, scope, memory_id))
+                turns = await read_turns(reading, sorted(found.turns))
+                injected = await read_turns(reading, sorted(await _injected(reading, scope, memory_id)))
             event = plan(stream, found, memory_id, turns, injected)
             command = Command(
                 CommandId(uuid5(memory_id, "forget")),
@@ -58,12 +57,6 @@ class Forgetter:
         async with self._reader.transaction(scope) as reading:
             (tombstone,) = await read_command(reading, command.command_id)
         return tombstone.event_id
-
-
-async def _finalized(connection: Connection, turns: Iterable[TurnId]) -> list[StoredEvent]:
-    return [
-        event for turn in sorted(turns) for event in await read_command(connection, CommandId(uuid5(turn, "finalized")))
-    ]
 
 
 async def _injected(connection: Connection, scope: Scope, memory_id: MemoryId) -> set[TurnId]:

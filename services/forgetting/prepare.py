@@ -2,15 +2,14 @@
 
 from base64 import b64decode
 from collections.abc import Iterable, Iterator, Sequence
-from uuid import uuid5
 
 import numpy as np
 
 from events.envelope import StoredEvent, open_part
-from events.log import read_bodies, read_command
+from events.log import read_bodies, read_turns
 from events.model import (
+    MEMORY_PART,
     Claim,
-    CommandId,
     EventId,
     IndexBody,
     MemoryBody,
@@ -26,8 +25,6 @@ from projections.sessions import message_part
 from services.forgetting.plan import trace
 from services.forgetting.question import Question, Target, bare_question
 
-BODY = "memory"
-
 
 async def prepare(
     connection: Connection, keyring: Keyring, tombstone: StoredEvent, stream: Sequence[StoredEvent]
@@ -35,17 +32,13 @@ async def prepare(
     """Read every version and every message that goes. The fence hides them from every other reader by now."""
     question = bare_question(tombstone)
     versions = [version for memory in question.memories for version in trace(stream, memory).versions]
-    turns = [
-        stored
-        for turn in question.turns
-        for stored in await read_command(connection, CommandId(uuid5(turn, "finalized")))
-    ]
+    turns = await read_turns(connection, question.turns)
     gone = {message_part(message) for message in question.messages}
     raw = await _open_raw(connection, keyring, [*versions, *turns])
     targets = tuple(
-        _target(MemoryBody.model_validate_json(raw[version.event_id, BODY]), raw.get((version.event_id, INDEX)))
+        _target(MemoryBody.model_validate_json(raw[version.event_id, MEMORY_PART]), raw.get((version.event_id, INDEX)))
         for version in versions
-        if (version.event_id, BODY) in raw
+        if (version.event_id, MEMORY_PART) in raw
     )
     said = tuple(
         content
@@ -76,7 +69,7 @@ def _target(body: MemoryBody, index: bytes | None) -> Target:
         return Target(claim=claim)
     found = IndexBody.model_validate_json(index)
     vector = np.frombuffer(b64decode(found.vector), dtype="<f4")
-    return Target(claim=claim, vector=tuple(map(float, vector)), terms=found.terms)
+    return Target(claim=claim, vector=tuple(map(float, vector)))
 
 
 async def _open_raw(

@@ -9,7 +9,6 @@ class Target(Frozen):
 
     claim: Claim
     vector: tuple[float, ...] = ()
-    terms: tuple[int, ...] = ()
 
 
 class Question(Frozen):

@@ -1,15 +1,15 @@
 """Receipts as their person sees them: pending ones fill layer by layer, propagated ones are signed."""
 
-from base64 import urlsafe_b64decode, urlsafe_b64encode
 from datetime import datetime
 from uuid import UUID
 
 from events.errors import BadInputError
 from events.log import read_events
 from events.model import EventId, LayerFinding, Scope, Tombstoned
-from events.postgres import Connection, Database, Row
+from events.postgres import Connection, Database
 from events.vault import Keyring, Vault
 from services.forgetting.receipt import OUT_OF_SCOPE
+from services.wire.cursor import FOREIGN, cursor_of, read_cursor
 from services.wire.receipts import LayerView, ReceiptPage, ReceiptView
 
 
@@ -53,7 +53,7 @@ class Receipts:
                 limit + 1,
             )
             views = [await _view(connection, keyring, EventId(row["event_id"])) for row in rows[:limit]]
-        cursor = _cursor(rows[limit - 1]) if len(rows) > limit else None
+        cursor = cursor_of(rows[limit - 1]["recorded_at"], rows[limit - 1]["event_id"]) if len(rows) > limit else None
         return ReceiptPage(receipts=tuple(view for view in views if view is not None), next_cursor=cursor)
 
 
@@ -98,16 +98,8 @@ async def _view(connection: Connection, keyring: Keyring, receipt_id: EventId) -
     )
 
 
-def _cursor(row: Row) -> str:
-    return urlsafe_b64encode(f"{row['recorded_at'].isoformat()}|{row['event_id']}".encode()).decode()
-
-
 def _before(cursor: str) -> tuple[datetime, UUID]:
-    try:
-        at, event = urlsafe_b64decode(cursor.encode("ascii")).decode("ascii").split("|")
-        place = datetime.fromisoformat(at), UUID(event)
-    except (ValueError, UnicodeError) as error:
-        raise BadInputError("this cursor was not given out here; start again without one") from error
-    if place[0].tzinfo is None:
-        raise BadInputError("this cursor was not given out here; start again without one")
-    return place
+    at, event = read_cursor(cursor, datetime.fromisoformat, UUID)
+    if at.tzinfo is None:
+        raise BadInputError(FOREIGN)
+    return at, event

@@ -1,34 +1,33 @@
 """What is kept of a person, as the person sees it: a list, one memory with its versions, what became of a turn."""
 
-from base64 import urlsafe_b64decode, urlsafe_b64encode
 from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
-from uuid import UUID, uuid5
+from uuid import UUID
 
-from events.bodies import Lost, Shredded, open_bodies
-from events.envelope import StoredEvent
+from events.envelope import StoredEvent, considered_command, finalized_command
 from events.errors import BadInputError
-from events.log import fenced, read_command, read_events
+from events.log import fenced, read_command
 from events.model import (
     Accepted,
     CandidateProposed,
-    CommandId,
     MemoryBody,
     MemoryId,
     NotWritten,
     Reinforced,
     Scope,
     TurnConsidered,
+    TurnId,
 )
 from events.postgres import Connection, Database
 from events.vault import Keyring, Vault
-from projections.changes import Fact, fold, touched
+from projections.changes import Fact, fold, touched_by
 from projections.facts import newer_events, read_memories, read_page
+from projections.memories import open_memories
+from services.wire.cursor import FOREIGN, cursor_of, read_cursor
 from services.wire.memories import MemoryDetail, MemoryPage, MemoryStatus, MemoryView, Source
 from services.wire.names import message_of
 from services.wire.turns import TurnOutcome, Verdict
 
-BODY = "memory"
 _STATUS = {
     "current": MemoryStatus.ACTIVE,
     "held": MemoryStatus.HELD,
@@ -61,9 +60,8 @@ class Catalogue:
         keyring = await self._vault.keyring(scope)
         async with self._reader.transaction(scope) as connection:
             newer, _ = await newer_events(connection, scope)
-            fresh = set().union(*(touched(event) for event in newer)) if newer else set()
             rows = await read_page(connection, scope, wanted, limit + 1, before)
-            state = fold(rows | await read_memories(connection, scope, fresh), newer)
+            state = fold(rows | await read_memories(connection, scope, touched_by(newer)), newer)
             facts = sorted(
                 (
                     fact
@@ -98,9 +96,9 @@ class Catalogue:
         if turn is None:
             return None
         async with self._reader.transaction(scope) as connection:
-            if not await read_command(connection, CommandId(uuid5(turn, "finalized"))):
+            if not await read_command(connection, finalized_command(TurnId(turn))):
                 return None
-            events = await read_command(connection, CommandId(uuid5(turn, "considered")))
+            events = await read_command(connection, considered_command(TurnId(turn)))
         if not events:
             return TurnOutcome(turn_id=turn_id, state="pending")
         counts = next(each.event.counts for each in events if isinstance(each.event, TurnConsidered))
@@ -109,13 +107,8 @@ class Catalogue:
 
 async def memory_views(connection: Connection, keyring: Keyring, facts: Sequence[Fact]) -> list[MemoryView]:
     """Open memory versions as their person sees them; a forgotten one is a stone."""
-    events = await read_events(connection, {fact.event_id for fact in facts if fact.status != "forgotten"})
-    opened = await open_bodies(connection, keyring, ((event, BODY) for event in events.values()))
-    bodies = {
-        event_id: MemoryBody.model_validate_json(raw)
-        for (event_id, _), raw in opened.items()
-        if not isinstance(raw, Shredded | Lost)
-    }
+    opened = await open_memories(connection, keyring, [fact for fact in facts if fact.status != "forgotten"])
+    bodies = {event_id: body for event_id, body in opened.items() if isinstance(body, MemoryBody)}
     cited = {evidence.message_id for body in bodies.values() for evidence in body.evidence}
     stones = await fenced(connection, keyring.scope, cited)
     names = await keyring.outside({*cited, *(fact.turn_id for fact in facts)})
@@ -212,15 +205,11 @@ def _place(fact: Fact) -> Place:
 
 
 def _cursor(fact: Fact) -> str:
-    return urlsafe_b64encode(f"{fact.recorded_at.isoformat()}|{fact.memory_id}|{fact.version}".encode()).decode()
+    return cursor_of(fact.recorded_at, fact.memory_id, fact.version)
 
 
 def _before(cursor: str) -> Place:
-    try:
-        at, memory, version = urlsafe_b64decode(cursor.encode("ascii")).decode("ascii").split("|")
-        place = datetime.fromisoformat(at), UUID(memory), int(version)
-    except (ValueError, UnicodeError) as error:
-        raise BadInputError("this cursor was not given out here; start again without one") from error
-    if place[0].tzinfo is None or not 0 < place[2] < 2**31:
-        raise BadInputError("this cursor was not given out here; start again without one")
-    return place
+    at, memory, version = read_cursor(cursor, datetime.fromisoformat, UUID, int)
+    if at.tzinfo is None or not 0 < version < 2**31:
+        raise BadInputError(FOREIGN)
+    return at, memory, version

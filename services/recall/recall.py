@@ -15,12 +15,13 @@ from events.log import fenced, read_events, read_stream_behind
 from events.model import IndexBody, Kind, MemoryBody, Position, Scope
 from events.postgres import Connection, Database
 from events.vault import Keyring, Vault
-from projections.changes import Fact, State, fold, touched
+from projections.changes import Fact, State, fold, touched_by
 from projections.embedding import Embedder
 from projections.facts import newer_events, read_memories
 from projections.follower import place_of, position_of
 from projections.index import PART as INDEX
 from projections.keywords import Entry, matching, statistics
+from projections.memories import open_memories
 from projections.tokens import terms
 from projections.vector_index import VectorIndex
 from services.recall.bm25 import Key, keyword_scores
@@ -28,7 +29,6 @@ from services.recall.fusion import fuse
 from services.recall.lease import Freshness, freshness
 from services.recall.ranking import Features, rank
 
-BODY = "memory"
 _HINTS = 50  # how many memories each path may propose
 
 
@@ -86,7 +86,7 @@ class Recall:
             proposed = {hit.memory_id for hit in hits} | {entry.memory_id for entry in entries}
             newer, _ = await newer_events(connection, scope)
             behind = await read_stream_behind(connection, scope, memory_stream(scope.subject_id), indexed)
-            fresh = {memory for event in (*newer, *behind) for memory in touched(event)}
+            fresh = touched_by((*newer, *behind))
             state = fold(await read_memories(connection, scope, proposed | fresh), newer)
             current = {key: fact for key, fact in state.items() if fact.status == "current"}
             index = await self._unindexed(connection, keyring, current, {(hit.memory_id, hit.version) for hit in hits})
@@ -126,17 +126,15 @@ class Recall:
     async def _open(
         self, connection: Connection, keyring: Keyring, facts: State, relevance: Mapping[Key, float]
     ) -> Recollection:
-        events = await read_events(connection, {fact.event_id for fact in facts.values()})
-        opened = await open_bodies(connection, keyring, ((event, BODY) for event in events.values()))
+        opened = await open_memories(connection, keyring, facts.values())
         now = datetime.now(UTC)
         excluded: list[tuple[Key, str]] = []
         usable: dict[Key, tuple[MemoryBody, Freshness]] = {}
         for key, fact in facts.items():
-            raw = opened.get((fact.event_id, BODY))
-            if not isinstance(raw, bytes):
-                excluded.append((key, "forgotten" if isinstance(raw, Shredded) else "key_lost"))
+            body = opened.get(fact.event_id)
+            if not isinstance(body, MemoryBody):
+                excluded.append((key, "forgotten" if isinstance(body, Shredded) else "key_lost"))
                 continue
-            body = MemoryBody.model_validate_json(raw)
             state = freshness(
                 fact.kind,
                 verified_at=fact.occurred_at,

@@ -3,11 +3,11 @@
 import asyncio
 from collections import Counter
 from collections.abc import Mapping
-from uuid import UUID, uuid5
+from uuid import UUID
 
 from events import failpoint
 from events.bodies import Lost, Shredded, open_bodies
-from events.envelope import Command, NewEvent, Part, StoredEvent, turns_stream
+from events.envelope import Command, NewEvent, Part, StoredEvent, finalized_command, turns_stream
 from events.errors import TurnConflictError
 from events.log import EventLog, read_command
 from events.model import (
@@ -58,7 +58,7 @@ class Ingest:
         names = [message_name(turn.turn_id, message.message_id) for message in messages]
         ids = await keyring.intern([("turn", turn.turn_id), ("session", turn.session_id), *names])
         turn_id = TurnId(ids["turn", turn.turn_id])
-        command_id = CommandId(uuid5(turn_id, "finalized"))
+        command_id = finalized_command(turn_id)
         answer = TurnAnswer(turn_id=turn.turn_id, state="known", redacted=redacted)
         if known := await self._known(scope, command_id):
             return answer.model_copy(update=await self._compare(keyring, known[0], turn, messages, ids))

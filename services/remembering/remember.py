@@ -5,18 +5,18 @@ from base64 import b64encode
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import timedelta
-from uuid import uuid4, uuid5
+from uuid import uuid4
 
 import numpy as np
 from numpy.typing import NDArray
 
 from events.bodies import Lost, Shredded, open_bodies
-from events.envelope import Command, NewEvent, Part, StoredEvent, memory_stream
+from events.envelope import Command, NewEvent, Part, StoredEvent, considered_command, memory_stream
 from events.errors import ConcurrencyError
-from events.log import EventLog, read_command, read_sealed
+from events.log import EventLog, read_at, read_command
 from events.model import (
+    MEMORY_PART,
     Claim,
-    CommandId,
     IndexBody,
     MemoryBody,
     MemoryId,
@@ -33,6 +33,7 @@ from events.postgres import Connection, Database
 from events.vault import Keyring, Vault
 from projections.embedding import Embedder
 from projections.index import PART as INDEX
+from projections.memories import open_memories
 from projections.sessions import message_part
 from projections.tokens import terms
 from services.extraction.extract import EXTRACTOR, extract
@@ -40,7 +41,7 @@ from services.governance.judge import Living, View
 from services.governance.policy import Policy
 from services.governance.sameness import tag_basis
 from services.remembering.decide import Decision, counts_of, decide, events_of
-from services.remembering.state import BODY, open_memories, snapshot
+from services.remembering.state import snapshot
 
 _TRIES = 8
 _ACTOR = "worker:remember"
@@ -90,10 +91,9 @@ class Rememberer:
             UnavailableError: a store does not answer; deliver the job again.
         """
         async with self._projector.connection() as connection:
-            found = await read_sealed(connection, Position(position - 1), 1)
-        if not found or not isinstance(found[0].event, TurnFinalized):
+            stored = await read_at(connection, position)
+        if stored is None or not isinstance(event := stored.event, TurnFinalized):
             return None
-        stored, event = found[0], found[0].event
         keyring = await self._vault.keyring(stored.scope)
         for attempt in range(_TRIES):
             command, decisions = await self._propose(keyring, stored, event)
@@ -112,12 +112,11 @@ class Rememberer:
     async def give_up(self, position: Position) -> None:
         """End a turn that no try could consider: nothing of it is written, and its one `turn_considered` says so."""
         async with self._projector.connection() as connection:
-            found = await read_sealed(connection, Position(position - 1), 1)
-        if found and isinstance(found[0].event, TurnFinalized):
-            stored, turn_id = found[0], found[0].event.turn_id
-            considered = self._considered(turn_id, {"failed": 1})
+            stored = await read_at(connection, position)
+        if stored is not None and isinstance(event := stored.event, TurnFinalized):
+            considered = self._considered(event.turn_id, {"failed": 1})
             command = Command(
-                CommandId(uuid5(turn_id, "considered")),
+                considered_command(event.turn_id),
                 stored.scope,
                 memory_stream(stored.scope.subject_id),
                 None,
@@ -133,7 +132,7 @@ class Rememberer:
         self, keyring: Keyring, stored: StoredEvent, event: TurnFinalized
     ) -> tuple[Command | None, list[Decision]]:
         """Decide about the turn against the state of this moment; no command where that was done before."""
-        command_id = CommandId(uuid5(event.turn_id, "considered"))
+        command_id = considered_command(event.turn_id)
         async with self._reader.transaction(stored.scope) as connection:
             if await read_command(connection, command_id):
                 return None, []
@@ -191,7 +190,7 @@ class Rememberer:
             parts: tuple[Part, ...] = ()
             if (body := decision.body) is not None:
                 key = next(keys)
-                parts = (Part(BODY, body, key),)
+                parts = (Part(MEMORY_PART, body, key),)
                 if decision.written:
                     parts += (Part(INDEX, self._index(keyring, body, next(vectors)), key),)
             events.append(NewEvent(last, stored.occurred_at, parts))

@@ -17,6 +17,7 @@ from events.bodies import open_bodies
 from events.envelope import Command, NewEvent, Part, StoredEvent, memory_stream
 from events.log import read_events
 from events.model import (
+    MEMORY_PART,
     Accepted,
     CandidateProposed,
     CommandId,
@@ -34,7 +35,6 @@ from projections.facts import read_memories
 from projections.index import PART as INDEX
 from services.access.rights import TokenRole
 from services.forgetting.question import Question
-from services.remembering.state import BODY
 from services.wire.recall import ContextRequest
 from services.wire.receipts import ReceiptView
 from tests.plant import MODELS, START, Plant, planted
@@ -320,7 +320,7 @@ async def copy(plant: Plant, scope: Scope, memory: MemoryId) -> MemoryId:
         (fact,) = (await read_memories(connection, scope, {memory})).values()
         event = (await read_events(connection, [fact.event_id]))[fact.event_id]
         opened = await open_bodies(connection, keyring, ((event, part.name) for part in event.parts))
-    body, index = (opened[fact.event_id, name] for name in (BODY, INDEX))
+    body, index = (opened[fact.event_id, name] for name in (MEMORY_PART, INDEX))
     assert isinstance(body, bytes)
     assert isinstance(index, bytes)
     twin, (key,) = MemoryId(uuid4()), await keyring.lease(1)
@@ -339,7 +339,7 @@ async def copy(plant: Plant, scope: Scope, memory: MemoryId) -> MemoryId:
                     kept.model_copy(update={"candidate_id": twin, "memory_id": twin}),
                     START,
                     (
-                        Part(BODY, MemoryBody.model_validate_json(body), key),
+                        Part(MEMORY_PART, MemoryBody.model_validate_json(body), key),
                         Part(INDEX, IndexBody.model_validate_json(index), key),
                     ),
                 ),
