@@ -28,6 +28,7 @@ class Program:
 
     `lock` is held by the server and all it forks. `stale` files are removed under that lock, before the server starts.
     `follow_by_pipe` replaces Linux's parent-death signal by a watcher process. `last_resort` is tried before SIGKILL.
+    `orphan_signal` ends it when the supervisor was killed; the stop signal by default.
     """
 
     name: str
@@ -37,6 +38,7 @@ class Program:
     stale: tuple[Path, ...] = ()
     stop_signal: signal.Signals = signal.SIGTERM
     last_resort: signal.Signals = signal.SIGKILL
+    orphan_signal: signal.Signals | None = None
     identity: Identity = SELF
     env: Mapping[str, str] = field(default_factory=dict)
     stdin: str = ""
@@ -61,7 +63,7 @@ class Child:
         spec = {
             "lock": str(program.lock) if program.lock else None,
             "stale": [str(path) for path in program.stale],
-            "stop_signal": int(program.stop_signal),
+            "orphan_signal": int(program.orphan_signal or program.stop_signal),
             "identity": program.identity.as_dict(),
             "parent": os.getpid(),
             "pipe": pipe,

@@ -17,7 +17,7 @@ import time
 from pathlib import Path
 from typing import Any, NoReturn
 
-LOCK_WAIT_S = 15.0
+LOCK_WAIT_S = 60.0  # a predecessor may have a checkpoint to write
 KILL_AFTER_S = 10.0
 ORPHANED, REFUSED, BUSY = 95, 97, 98
 CLONE_NEWUSER = 0x10000000
@@ -73,14 +73,14 @@ def become(identity: dict[str, Any]) -> None:
 
 
 def follow(spec: dict[str, Any]) -> None:
-    """Ask the kernel for the stop signal when the supervisor dies, however it dies (Linux)."""
+    """Ask the kernel for a signal when the supervisor dies, however it dies (Linux)."""
     if spec["pipe"] is None:
-        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, spec["stop_signal"], 0, 0, 0)
+        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, spec["orphan_signal"], 0, 0, 0)
     if os.getppid() != spec["parent"]:  # it died before we asked
         os._exit(ORPHANED)
 
 
-def watch(pipe: int, stop_signal: int) -> None:
+def watch(pipe: int, orphan_signal: int) -> None:
     """Leave a watcher behind that stops the server when the supervisor's end of the pipe closes.
 
     For systems without PR_SET_PDEATHSIG (macOS). The watcher is forked twice so that it is no child of the server.
@@ -96,15 +96,15 @@ def watch(pipe: int, stop_signal: int) -> None:
     while not select.select([pipe], [], [], 1.0)[0]:
         if not alive(server):
             os._exit(0)
-    end(server, stop_signal)
+    end(server, orphan_signal)
     os._exit(0)
 
 
-def end(pid: int, stop_signal: int) -> None:
+def end(pid: int, first_signal: int) -> None:
     """Stop a process that is not our child: politely, then not."""
     deadline = time.monotonic() + KILL_AFTER_S
     if alive(pid):
-        os.kill(pid, stop_signal)
+        os.kill(pid, first_signal)
     while alive(pid) and time.monotonic() < deadline:
         time.sleep(0.05)
     if alive(pid):
@@ -128,7 +128,7 @@ def main() -> None:
     os.umask(0o077)
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))  # a core file would hold keys and text in clear
     if spec["pipe"] is not None:
-        watch(spec["pipe"], spec["stop_signal"])
+        watch(spec["pipe"], spec["orphan_signal"])
     follow(spec)
     if spec["lock"]:
         hold(spec["lock"], spec["stale"])

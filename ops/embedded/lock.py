@@ -43,7 +43,7 @@ class DirectoryLock:
             self._fd = None
 
 
-def wait_free(path: Path, timeout: float = 15.0) -> None:
+def wait_free(path: Path, timeout: float = 60.0) -> None:
     """Wait until no process of an earlier server holds its lock (see `launch.hold`).
 
     Raises:

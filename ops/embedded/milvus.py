@@ -2,6 +2,7 @@
 
 import importlib.util
 import os
+import signal
 import sys
 from dataclasses import dataclass
 from pathlib import Path
@@ -50,6 +51,8 @@ class Milvus:
             log=self.folders.logs / f"{self.name}.log",
             lock=self.folders.locks / self.name,
             stale=(self._socket,),
+            # Nobody waits for an orphan's last calls, and its interpreter may be busy: it recovers from its WAL.
+            orphan_signal=signal.SIGKILL,
             env={
                 "PYTHONPATH": os.pathsep.join(packages),
                 "PYTHONUTF8": "1",

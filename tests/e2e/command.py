@@ -59,7 +59,7 @@ class Process:
         """Its process id."""
         return self._process.pid
 
-    def until(self, words: str, timeout: float = 60) -> str:
+    def until(self, words: str, timeout: float = 150) -> str:
         """Wait until it prints a line with these words."""
         while True:
             try:

@@ -386,6 +386,25 @@ async def test_a_killed_supervisor_takes_its_servers_down_and_the_next_one_recov
     assert processes_on(tmp_path) == []
 
 
+def test_a_vector_server_that_hangs_does_not_outlive_a_killed_supervisor(tmp_path: Path) -> None:
+    """Its files are free for the next supervisor even if it can no longer hear a polite signal."""
+    body = """
+    embedded = Embedded(load_settings(), frozenset({MILVUS}))
+    embedded.start()
+    print(embedded.processes()[MILVUS], flush=True)
+    input()
+    """
+    process = supervisor(body, CENOTAPH_DATA=str(tmp_path))
+    pid = int(first_line(process))
+    hanging = gone_events([pid])
+    os.kill(pid, signal.SIGSTOP)
+    process.kill()
+    process.communicate()
+    with Embedded(load_settings(data=tmp_path), frozenset({MILVUS})) as embedded:
+        wait_all(hanging, timeout=0)
+        assert embedded.dead() == []
+
+
 def test_a_killed_supervisor_takes_its_servers_down_without_the_kernels_help(tmp_path: Path) -> None:
     """Where there is no parent-death signal (macOS), a watcher on a pipe does the same."""
     body = """
