@@ -80,6 +80,9 @@ class Database:
         try:
             async with self._engine.connect() as pooled:
                 raw = cast("Connection", (await pooled.get_raw_connection()).driver_connection)
+                while raw.is_closed():  # it died while nobody used it, as all do when the server is restarted
+                    await pooled.invalidate()
+                    raw = cast("Connection", (await pooled.get_raw_connection()).driver_connection)
                 try:
                     yield raw
                 except (*_GONE, asyncpg.InterfaceError) as error:
