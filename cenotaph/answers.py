@@ -73,7 +73,7 @@ class Section(Answer):
 
 
 class Context(Answer):
-    """Compiled text for the system prompt."""
+    """Compiled text for the system prompt; `degraded` names the recall paths that did not answer."""
 
     context_id: UUID
     text: str
@@ -82,6 +82,7 @@ class Context(Answer):
     memories: tuple[Cited, ...]
     left_out: tuple[LeftOut, ...]
     sections: tuple[Section, ...]
+    degraded: tuple[str, ...] = ()
 
 
 class Source(Answer):
@@ -124,9 +125,10 @@ class Found(Memory):
 
 
 class Search(Answer):
-    """What was found, best first."""
+    """What was found, best first; `degraded` names the recall paths that did not answer."""
 
     memories: tuple[Found, ...]
+    degraded: tuple[str, ...] = ()
 
 
 class MemoryDetail(Memory):

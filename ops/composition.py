@@ -112,7 +112,7 @@ class Composition:
     @cached_property
     def milvus(self) -> Milvus:
         """The connection to the vector index."""
-        milvus = Milvus(self.endpoints.milvus_uri)
+        milvus = Milvus(self.endpoints.milvus_uri, answer_s=self.settings.vectors_within_ms / 1000)
         self._closers.append(milvus.close)
         return milvus
 
@@ -260,6 +260,8 @@ class Composition:
     async def _ask(self, scope: Scope, text: str) -> Sequence[Answer]:
         """Ask the read path as an agent would."""
         found = await self.recall.recall(scope, text)
+        if found.degraded:
+            raise UnavailableError("a path of recall does not answer, so what it would return is not known")
         return [Answer(each.fact.memory_id, each.body) for each in found.recalled[:_PROBE_ANSWERS]]
 
     @cached_property

@@ -79,6 +79,7 @@ class Settings(BaseSettings):
     delivery_cap: Count = 5
     reclaim_idle_ms: Count = 30_000
     sweep_after_s: Count = 10
+    vectors_within_ms: Count = 3_000
     max_future_skew_s: Annotated[int, Field(ge=0)] = 300
 
     @model_validator(mode="after")

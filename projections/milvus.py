@@ -6,22 +6,18 @@ writers, and a few for searches.
 """
 
 import asyncio
-import logging
 from collections.abc import Callable, Iterator
 from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import contextmanager
 from threading import Condition, Lock
 from typing import Final, TypeVar
 
-from pymilvus import MilvusClient, MilvusException
-
 from events.errors import UnavailableError
-
-# pymilvus logs a traceback for every error it also raises.
-logging.getLogger("pymilvus").setLevel(logging.CRITICAL)
+from projections.milvus_client import NO_ANSWER, MilvusClient, MilvusException, code_of
 
 READERS: Final = 4  # as many as a Lite host has workers
 TIMEOUT_S: Final = 30.0
+ANSWER_S: Final = 3.0
 NOT_LOADED: Final = 101
 
 T = TypeVar("T")
@@ -30,14 +26,16 @@ T = TypeVar("T")
 class Milvus:
     """A connection, opened at first use, that finds its way back after the server was restarted."""
 
-    def __init__(self, uri: str, token: str = "") -> None:
+    def __init__(self, uri: str, token: str = "", answer_s: float = ANSWER_S) -> None:
         """Remember where the server is.
 
         Args:
             uri: `unix:/path/to.sock` for Milvus Lite, `http(s)://host:port` for a cluster.
             token: a cluster's `user:password` or API key.
+            answer_s: how long a reader waits; somebody waits behind it, unlike behind a writer.
         """
         self.is_lite = uri.startswith("unix:")
+        self.answer_s = answer_s
         self._uri, self._token = uri, token
         self._client: MilvusClient | None = None
         self._connecting = Lock()
@@ -45,8 +43,16 @@ class Milvus:
         self._readers = ThreadPoolExecutor(READERS, thread_name_prefix="milvus-read")
 
     async def read(self, work: Callable[[], T]) -> T:
-        """Run reading work in a thread."""
-        return await self._run(self._readers, work)
+        """Run reading work in a thread.
+
+        Raises:
+            UnavailableError: There is no answer in time, be it that every thread waits for one.
+        """
+        try:
+            async with asyncio.timeout(self.answer_s):
+                return await self._run(self._readers, work)
+        except TimeoutError:
+            raise UnavailableError(f"the vector index does not answer within {self.answer_s:g} s") from None
 
     async def write(self, work: Callable[[], T]) -> T:
         """Run writing work after all writing work before it, to its end even if the caller is cancelled."""
@@ -66,9 +72,8 @@ class Milvus:
                     raise
                 self._connected().load_collection(collection, timeout=TIMEOUT_S)
                 return ask(self._connected())
-        except MilvusException as error:
-            # The server's message may hold the filter; its code says enough.
-            raise UnavailableError(f"the vector index {collection} does not answer (code {error.code})") from None
+        except NO_ANSWER as error:
+            raise UnavailableError(f"the vector index {collection} does not answer (code {code_of(error)})") from None
 
     async def close(self) -> None:
         """Finish the work under way and hang up."""

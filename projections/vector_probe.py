@@ -8,7 +8,6 @@ then lies in a file, and is not missed.
 """
 
 import asyncio
-import logging
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -17,11 +16,9 @@ from uuid import UUID
 
 import numpy as np
 from numpy.typing import NDArray
-from pymilvus import MilvusClient, MilvusException
 
 from events.errors import UnavailableError
-
-logging.getLogger("pymilvus").setLevel(logging.CRITICAL)  # it logs a traceback for every error it also raises
+from projections.milvus_client import NO_ANSWER, MilvusClient, MilvusException, code_of
 
 _FIELDS: Final = ["id", "tenant_id", "subject_id", "version", "position"]
 _NOT_LOADED: Final = 101
@@ -98,9 +95,9 @@ class VectorProbe:
         async with self._one_at_a_time:
             try:
                 return list(await asyncio.to_thread(self._blocking, ask))
-            except MilvusException as error:
+            except NO_ANSWER as error:
                 # What could not be asked is not absent: the caller reports `cannot_prove`.
-                raise UnavailableError(f"the vector probe got no answer (code {error.code})") from None
+                raise UnavailableError(f"the vector probe got no answer (code {code_of(error)})") from None
 
     def _blocking(self, ask: Callable[[MilvusClient], Any]) -> Any:  # noqa: ANN401 - pymilvus ships no types
         if self._client is None:

@@ -15,10 +15,10 @@ from uuid import UUID
 
 import numpy as np
 from numpy.typing import NDArray
-from pymilvus import DataType, MilvusClient
 
 from events.model import MemoryId, Position, Scope
 from projections.milvus import TIMEOUT_S, Gate, Milvus
+from projections.milvus_client import DataType, MilvusClient
 from projections.vector_scope import hexed, partition_of, scope_filter
 
 COLLECTION: Final = "memory_v1"
@@ -184,7 +184,7 @@ class Vectors:
         return deleted
 
     def _search(self, scope: Scope, vector: NDArray[np.float32], limit: int) -> list[Hit]:
-        if not self._has_partition(name := partition_of(scope)):
+        if not self._has_partition(name := partition_of(scope), self._milvus.answer_s):
             return []
         with self._gate.shared():
             found = self._milvus.call(
@@ -198,7 +198,7 @@ class Vectors:
                     limit=limit,
                     output_fields=["version"],
                     search_params={"metric_type": "IP"},
-                    timeout=TIMEOUT_S,
+                    timeout=self._milvus.answer_s,
                 ),
             )[0]
         return [Hit(MemoryId(UUID(hit["id"])), hit["entity"]["version"], float(hit["distance"])) for hit in found]
@@ -226,11 +226,11 @@ class Vectors:
             )
             self._partitions.add(name)
 
-    def _has_partition(self, name: str) -> bool:
+    def _has_partition(self, name: str, timeout_s: float = TIMEOUT_S) -> bool:
         if name in self._partitions:
             return True
         if found := self._milvus.call(
-            self._collection, lambda client: client.has_partition(self._collection, name, timeout=TIMEOUT_S)
+            self._collection, lambda client: client.has_partition(self._collection, name, timeout=timeout_s)
         ):
             self._partitions.add(name)
         return bool(found)

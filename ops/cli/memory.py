@@ -100,6 +100,8 @@ def recall(
         return
     out.print(plain(context.text) if context.text else Text("nothing is remembered that fits", style="dim"))
     out.print(f"[dim]{context.used_tokens} of {context.token_budget} tokens[/]")
+    for path in context.degraded:
+        out.print(f"[yellow]degraded[/] {path} does not answer; what only it would find is missing")
     for cited in context.memories:
         out.print(f"[green]cited[/]    {cited.memory_id} v{cited.version}  {cited.kind}  {cited.score:.3f}")
     for left in context.left_out:

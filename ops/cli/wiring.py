@@ -1,8 +1,6 @@
 """The imports that take seconds, made by the commands that need them and by no other."""
 
-import os
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from ops.embedded import Embedded, Endpoints
@@ -14,29 +12,18 @@ if TYPE_CHECKING:
 # ruff: noqa: PLC0415 - that is what this module is for
 
 
-@contextmanager
-def _unseen_by_pymilvus() -> Iterator[None]:
-    """Hide MILVUS_URI: pymilvus reads it when it is imported, and refuses the unix sockets of Milvus Lite."""
-    uri = os.environ.pop("MILVUS_URI", None)
-    try:
-        yield
-    finally:
-        if uri is not None:
-            os.environ["MILVUS_URI"] = uri
-
-
 def compose(settings: Settings, endpoints: Endpoints) -> "Composition":
     """Wire the parts."""
-    with _unseen_by_pymilvus():
-        from ops.composition import Composition
+    from ops.composition import Composition
+
     return Composition(settings, endpoints)
 
 
 def serve_all(settings: Settings, embedded: Embedded, ready: Callable[[str | None], None]) -> None:
     """Run everything until SIGINT or SIGTERM, bringing back embedded servers that die."""
-    with _unseen_by_pymilvus():
-        from ops.cli.serving import Plan, serve
-        from ops.run import ALL_WORKERS
+    from ops.cli.serving import Plan, serve
+    from ops.run import ALL_WORKERS
+
     serve(settings, embedded.endpoints, Plan(ALL_WORKERS, door=True, tenant=True), ready, embedded)
 
 
@@ -44,13 +31,13 @@ def serve_some(
     settings: Settings, endpoints: Endpoints, workers: tuple[str, ...], ready: Callable[[str | None], None]
 ) -> None:
     """Run some workers, or the door where none is named, until SIGINT or SIGTERM."""
-    with _unseen_by_pymilvus():
-        from ops.cli.serving import Plan, serve
+    from ops.cli.serving import Plan, serve
+
     serve(settings, endpoints, Plan(workers, door=not workers), ready)
 
 
 def perform_demo() -> bool:
     """Run the demo; say whether every check held."""
-    with _unseen_by_pymilvus():
-        from ops.cli.demo.show import perform
+    from ops.cli.demo.show import perform
+
     return perform()

@@ -73,7 +73,8 @@ class Contexts:
                 Found(**dict(view), score=each.score)
                 for view, each in zip(views, best, strict=True)
                 if view.status is MemoryStatus.ACTIVE
-            )
+            ),
+            degraded=recollection.degraded,
         )
 
     async def _answer(
@@ -114,6 +115,7 @@ class Contexts:
             ),
             left_out=tuple(left_out),
             sections=tuple(Section(name=section.name, lines=section.lines) for section in compiled.sections),
+            degraded=recollection.degraded,
         )
 
     async def _recent(self, scope: Scope, session: str) -> list[Said]:

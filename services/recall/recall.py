@@ -7,10 +7,12 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 import numpy as np
+import structlog
 from numpy.typing import NDArray
 
 from events.bodies import Lost, Shredded, open_bodies
 from events.envelope import memory_stream
+from events.errors import UnavailableError
 from events.log import fenced, read_events, read_stream_behind
 from events.model import IndexBody, Kind, MemoryBody, Position, Scope
 from events.postgres import Connection, Database
@@ -24,10 +26,13 @@ from projections.keywords import Entry, matching, statistics
 from projections.memories import open_memories
 from projections.tokens import terms
 from projections.vector_index import VectorIndex
+from projections.vectors import Hit
 from services.recall.bm25 import Key, keyword_scores
 from services.recall.fusion import fuse
 from services.recall.lease import Freshness, freshness
 from services.recall.ranking import Features, rank
+
+log = structlog.get_logger(__name__)
 
 _HINTS = 50  # how many memories each path may propose
 
@@ -44,10 +49,14 @@ class Recalled:
 
 @dataclass(frozen=True, slots=True)
 class Recollection:
-    """What was recalled, best first, and what was proposed but may not be used, with the reason."""
+    """What was recalled, best first, and what was proposed but may not be used, with the reason.
+
+    `degraded` names the paths that did not answer: what only they would have proposed is not here.
+    """
 
     recalled: tuple[Recalled, ...]
     excluded: tuple[tuple[Key, str], ...]
+    degraded: tuple[str, ...] = ()
 
 
 class Recall:
@@ -67,7 +76,7 @@ class Recall:
         self._embedder = embedder
 
     async def recall(self, scope: Scope, query: str, kinds: Collection[Kind] | None = None) -> Recollection:
-        """Recall what one person's memories say about a query.
+        """Recall what one person's memories say about a query; without the vector index by words and recency alone.
 
         Args:
             scope: whose memories; from the credential.
@@ -79,7 +88,7 @@ class Recall:
         async with self._reader.transaction(scope) as connection:
             place = await place_of(connection, "vectors")
             indexed = Position(min([await position_of(connection, name) for name in ("keywords", "vectors")]))
-        hits = await self._index.search(place, scope, vector, _HINTS)
+        hits, degraded = await self._nearest(place, scope, vector)
         async with self._reader.transaction(scope) as connection:
             entries = await matching(connection, scope, wanted)
             count, mean = await statistics(connection, scope)
@@ -103,7 +112,17 @@ class Recall:
         return Recollection(
             tuple(each for each in recollection.recalled if each.fact.memory_id not in stones),
             recollection.excluded + hidden,
+            degraded,
         )
+
+    async def _nearest(
+        self, place: str, scope: Scope, vector: NDArray[np.float32]
+    ) -> tuple[list[Hit], tuple[str, ...]]:
+        try:
+            return await self._index.search(place, scope, vector, _HINTS), ()
+        except UnavailableError as error:
+            log.warning("recall_degraded", path=self._index.name, error=str(error))
+            return [], (self._index.name,)
 
     async def _unindexed(
         self, connection: Connection, keyring: Keyring, current: State, seen: Collection[Key]

@@ -60,7 +60,10 @@ class Section(Frozen):
 
 
 class ContextAnswer(Frozen):
-    """Compiled text for the system prompt. Hand `context_id` back with the turn it went into."""
+    """Compiled text for the system prompt. Hand `context_id` back with the turn it went into.
+
+    `degraded` names the recall paths that did not answer; memories that only they find are missing.
+    """
 
     context_id: UUID
     text: str
@@ -69,6 +72,7 @@ class ContextAnswer(Frozen):
     memories: tuple[Cited, ...]
     left_out: tuple[LeftOut, ...]
     sections: tuple[Section, ...]
+    degraded: tuple[str, ...] = ()
 
 
 class SearchRequest(Request):
@@ -87,6 +91,7 @@ class Found(MemoryView):
 
 
 class SearchAnswer(Frozen):
-    """What was found, best first."""
+    """What was found, best first; `degraded` names the recall paths that did not answer."""
 
     memories: tuple[Found, ...]
+    degraded: tuple[str, ...] = ()

@@ -8,6 +8,7 @@ import sys
 import tempfile
 import time
 from collections.abc import AsyncIterator, Iterator
+from contextlib import contextmanager
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -21,7 +22,7 @@ from numpy.typing import NDArray
 
 from events.errors import ScopeError, UnavailableError
 from events.model import MemoryId, Position, Scope, SubjectId, TenantId
-from projections.milvus import Milvus
+from projections.milvus import READERS, Milvus
 from projections.vector_probe import VectorProbe
 from projections.vector_scope import partition_of, scope_filter
 from projections.vectors import DIMENSION, FLUSH_ROWS, Hit, Row, Vectors
@@ -63,6 +64,16 @@ class Host:
             self._child.send_signal(how)
             self._child.wait(20)
         (self.folder / "m.sock").unlink(missing_ok=True)
+
+    @contextmanager
+    def hanging(self) -> Iterator[None]:
+        """Let it hold its connections and answer nothing."""
+        assert self._child is not None
+        self._child.send_signal(signal.SIGSTOP)
+        try:
+            yield
+        finally:
+            self._child.send_signal(signal.SIGCONT)
 
 
 @pytest.fixture(scope="module")
@@ -323,6 +334,41 @@ async def test_survives_a_killed_server(host: Host, vectors: Vectors, probe: Vec
                 break
             except UnavailableError:
                 await asyncio.sleep(0.1)
+
+
+async def test_a_hanging_server_is_given_up(host: Host) -> None:
+    """A server that holds its connection and answers nothing ends as unavailable, for readers within their time."""
+    milvus = Milvus(host.uri, answer_s=0.5)
+    vectors, row = Vectors(milvus, "hanging"), _row(_scope())
+    probe = VectorProbe(host.uri, "hanging")
+    try:
+        await vectors.ensure()
+        await vectors.upsert([row])
+        assert len(await probe.by_id(row.memory_id)) == 1
+        with host.hanging():
+            for _ in range(2 * READERS):
+                with pytest.raises(UnavailableError, match="does not answer"):
+                    await vectors.search(row.scope, row.vector, 1)
+            with pytest.raises(UnavailableError, match="DEADLINE_EXCEEDED"):
+                await milvus.write(lambda: milvus.call("hanging", lambda client: client.list_collections(timeout=0.5)))
+            with pytest.raises(UnavailableError, match="DEADLINE_EXCEEDED"):
+                await probe._ask(lambda client: client.list_collections(timeout=0.5))
+        assert len(await vectors.search(row.scope, row.vector, 1)) == 1
+        await vectors.drop()
+    finally:
+        await milvus.close()
+        await probe.close()
+
+
+@pytest.mark.parametrize("uri", ["unix:/nowhere/m.sock", "./file.db", "http://milvus:19530"])
+def test_an_address_in_the_environment_does_not_reach_pymilvus(uri: str, tmp_path: Path) -> None:
+    """The index can be imported whatever MILVUS_URI says, and the environment is left as it was."""
+    code = "import os; before = dict(os.environ); import projections.vectors; assert dict(os.environ) == before"
+    environment = os.environ | {"MILVUS_URI": uri, "PYTHONPATH": str(Path(__file__).parents[2])}
+    done = subprocess.run(
+        [sys.executable, "-c", code], env=environment, cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stderr) == (0, "")
 
 
 NIL = UUID(int=0)

@@ -1,31 +1,38 @@
-"""What a pool of connections does when its Postgres goes away and comes back."""
+"""What the parts do when a store goes away, hangs, and comes back."""
 
 import asyncio
 import os
 import signal
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
+from contextlib import contextmanager
 
 import pytest
 
+from events.errors import UnavailableError
 from events.postgres import Database
-from ops.embedded import POSTGRES_LOG, Embedded
-from ops.settings import load_settings
+from ops.embedded import MILVUS, POSTGRES_LOG
+from services.wire.recall import ContextRequest, RecallRole, SearchRequest
+from tests.plant import Plant, planted
 
 SLOTS = 4
 
 
 @pytest.fixture(scope="module")
-def postgres(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Embedded]:
-    """Run a cluster of our own, which may be killed."""
-    with Embedded(load_settings(data=tmp_path_factory.mktemp("outage")), frozenset({POSTGRES_LOG})) as embedded:
-        yield embedded
+async def plant(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Plant]:
+    """Run a system of our own, whose servers may be killed."""
+    async with planted(tmp_path_factory.mktemp("outage")) as plant:
+        yield plant
 
 
-async def kill(postgres: Embedded) -> None:
-    """End the server and all its backends as a crash would, and wait until it is gone."""
-    os.kill(postgres.processes()[POSTGRES_LOG], signal.SIGQUIT)
-    while not postgres.dead():  # noqa: ASYNC110 - another process rings no bell
-        await asyncio.sleep(0.02)
+@contextmanager
+def hanging(plant: Plant, server: str) -> Iterator[None]:
+    """Let a server hang: it holds its connections and answers nothing."""
+    pid = plant.embedded.processes()[server]
+    os.kill(pid, signal.SIGSTOP)
+    try:
+        yield
+    finally:
+        os.kill(pid, signal.SIGCONT)
 
 
 async def fill(database: Database, slots: int = SLOTS) -> None:
@@ -40,15 +47,38 @@ async def fill(database: Database, slots: int = SLOTS) -> None:
     await asyncio.gather(*(ask() for _ in range(slots)))
 
 
-async def test_the_first_request_after_a_restart_succeeds_on_every_connection(postgres: Embedded) -> None:
+async def test_the_first_request_after_a_restart_succeeds_on_every_connection(plant: Plant) -> None:
     """Connections that died idle are replaced before anybody gets one."""
-    database = Database(postgres.endpoints.database_url, None, size=SLOTS)
+    database = Database(plant.composition.endpoints.database_url, None, size=SLOTS)
     try:
         await fill(database)
-        await kill(postgres)
-        postgres.revive(POSTGRES_LOG)
+        await plant.kill(POSTGRES_LOG)
+        plant.embedded.revive(POSTGRES_LOG)
         for _ in range(SLOTS):
             await fill(database, 1)
         await fill(database)
     finally:
         await database.close()
+
+
+async def test_recall_does_without_a_hanging_vector_index_and_says_so(plant: Plant) -> None:
+    """While the index hangs, what shares a word with the query is found; the answer names the path that is missing."""
+    scope = await plant.person()
+    memory = await plant.remember(scope, "请记住：我喜欢北京烤鸭。")
+    contexts = plant.composition.backend.contexts
+    request = ContextRequest(query="北京烤鸭", role=RecallRole.CHAT)
+    assert (await contexts.compile(scope, request)).degraded == ()
+    with hanging(plant, MILVUS):
+        context = await contexts.compile(scope, request)
+        assert (context.degraded, [each.memory_id for each in context.memories]) == (("vectors",), [memory])
+        search = await contexts.search(scope, SearchRequest(query="duck"))
+        assert (search.degraded, search.memories) == (("vectors",), ())
+    found = await contexts.search(scope, SearchRequest(query="duck"))
+    assert (found.degraded, [each.memory_id for each in found.memories]) == ((), [memory])
+
+
+async def test_a_degraded_recall_proves_nothing(plant: Plant) -> None:
+    """The probe of the read path does not take silence for absence: the read path raises instead."""
+    scope = await plant.person()
+    with hanging(plant, MILVUS), pytest.raises(UnavailableError):
+        await plant.composition._ask(scope, "北京烤鸭")
