@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cached_property
 from hashlib import sha256
+from typing import Any
 from uuid import UUID, uuid5
 
 from cryptography.exceptions import InvalidTag
@@ -18,7 +19,7 @@ from pydantic import BaseModel
 
 from events import canon
 from events.errors import TamperError
-from events.lift import lift
+from events.lift import TODAY
 from events.model import CommandId, Event, EventId, KeyId, Position, Scope, SubjectId, TenantId, TurnId
 
 _NONCE_BYTES = 12
@@ -120,12 +121,17 @@ class StoredEvent:
     recorded_at: datetime
     actor: str
     parts: tuple[PartRef, ...]
-    document: dict[str, object] = field(repr=False)
+    document: dict[str, Any] = field(repr=False)
 
     @cached_property
     def event(self) -> Event:
-        """The clear half as an event of today's vocabulary."""
-        return lift(self.type, self.schema_version, self.document)
+        """The clear half as an event of today's vocabulary.
+
+        Raises:
+            UnknownEventError: this build does not know the type or the version.
+            TamperError: the data do not have the form of their version.
+        """
+        return TODAY.event(self.type, self.schema_version, self.document, self.position)
 
     def part(self, name: str) -> PartRef | None:
         """Find a body part by name."""
@@ -259,15 +265,16 @@ def stored(envelope: bytes, position: int | None) -> StoredEvent:
 
 
 def open_part(event: StoredEvent, ref: PartRef, ciphertext: bytes, secret: bytes) -> bytes:
-    """Open one body part of a stored event.
+    """Open one body part of a stored event, in the form of today's vocabulary.
 
     Raises:
         TamperError: the ciphertext is not the one the envelope names, or does not open.
     """
     if sha256(ciphertext).digest() != ref.digest:
         raise TamperError(f"body part {ref.name} of event {event.event_id} is not the one its envelope names")
-    return decrypt(
+    plaintext = decrypt(
         secret,
         ciphertext,
         associated_data(event.scope.tenant_id, event.event_id, event, ref.name, ref.key_id),
     )
+    return TODAY.body(event.type, event.schema_version, ref.name, plaintext)

@@ -19,8 +19,12 @@ class TamperError(CenotaphError):
 class UnknownEventError(CenotaphError):
     """An event type or version this build does not know."""
 
-    def __init__(self, event_type: str, schema_version: int) -> None:
-        super().__init__(f"unknown event {event_type} v{schema_version}; upgrade before you rebuild")
+    def __init__(self, event_type: str, schema_version: int, position: int | None = None) -> None:
+        where = "" if position is None else f"position {position}: "
+        super().__init__(
+            f"{where}unknown event {event_type} v{schema_version}, written by a newer cenotaph;"
+            " upgrade this one, then rebuild"
+        )
 
 
 class ScopeError(CenotaphError):

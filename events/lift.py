@@ -1,18 +1,105 @@
-"""From stored type, version and data to an event of today."""
+"""From what was stored, in the form of its day, to the vocabulary of today (R7).
 
+Stored bytes never change. A type whose fields change gets the next `schema_version`, and here a step that turns the old
+form into the new one. Steps are pure, from dict to dict, and are chained when an event is read.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
-from events.errors import UnknownEventError
+import orjson
+from pydantic import ValidationError
+
+from events.errors import TamperError, UnknownEventError
 from events.model import EVENT_TYPES, Event
 
+Document = dict[str, Any]
 
-def lift(event_type: str, schema_version: int, data: dict[str, Any]) -> Event:
-    """Parse the clear half of a stored event.
+
+def unchanged(document: Document) -> Document:
+    """Leave a half of an event that a new version did not touch as it is."""
+    return document
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """How one version of a type becomes the next.
+
+    Args:
+        data: the clear half.
+        parts: sealed parts, by kind: the part's name up to the colon (`memory`, `index`, `message`).
+    """
+
+    data: Callable[[Document], Document] = unchanged
+    parts: Mapping[str, Callable[[Document], Document]] = field(default_factory=dict)
+
+
+Steps = Mapping[tuple[str, int], Step]
+
+
+class Vocabulary:
+    """The types of today, and the steps that lead to them from every version ever written.
+
+    Args:
+        types: the class of each type's newest version.
+        steps: by type and version what leads from there to the next version.
 
     Raises:
-        UnknownEventError: this build does not know the type or the version.
+        ValueError: a chain has a gap, or a step leads nowhere.
     """
-    cls = EVENT_TYPES.get((event_type, schema_version))
-    if cls is None:
-        raise UnknownEventError(event_type, schema_version)
-    return cls.model_validate(data)
+
+    def __init__(self, types: Iterable[type[Event]], steps: Steps) -> None:
+        self._types = {cls.type: cls for cls in types}
+        self._steps = dict(steps)
+        needed = {(name, old) for name, cls in self._types.items() for old in range(1, cls.schema_version)}
+        if wrong := needed ^ self._steps.keys():
+            names = ", ".join(f"{name} v{version}" for name, version in sorted(wrong))
+            raise ValueError(f"each version older than today's needs exactly one step; missing or idle: {names}")
+
+    def event(self, event_type: str, schema_version: int, data: Document, position: int | None = None) -> Event:
+        """Read the clear half of a stored event.
+
+        Raises:
+            UnknownEventError: this build does not know the type or the version.
+            TamperError: the data do not have the form of their version.
+        """
+        for step in self._chain(event_type, schema_version, position):
+            data = step.data(data)
+        try:
+            return self._types[event_type].model_validate(data)
+        except ValidationError:
+            raise TamperError(
+                f"{_at(position)}event {event_type} v{schema_version} does not have the form of its version"
+            ) from None
+
+    def body(self, event_type: str, schema_version: int, part: str, plaintext: bytes) -> bytes:
+        """Bring an opened body part, JSON, to the form of today.
+
+        Raises:
+            UnknownEventError: this build does not know the type or the version.
+        """
+        kind = part.partition(":")[0]
+        changes = [step.parts[kind] for step in self._chain(event_type, schema_version, None) if kind in step.parts]
+        if not changes:
+            return plaintext
+        document = orjson.loads(plaintext)
+        for change in changes:
+            document = change(document)
+        return orjson.dumps(document)
+
+    def _chain(self, event_type: str, schema_version: int, position: int | None) -> list[Step]:
+        cls = self._types.get(event_type)
+        if cls is None or not 1 <= schema_version <= cls.schema_version:
+            raise UnknownEventError(event_type, schema_version, position)
+        return [self._steps[event_type, version] for version in range(schema_version, cls.schema_version)]
+
+
+def _at(position: int | None) -> str:
+    return "" if position is None else f"position {position}: "
+
+
+STEPS: Steps = {}
+"""What happened to the vocabulary since the first release: nothing yet."""
+
+TODAY = Vocabulary(EVENT_TYPES.values(), STEPS)

@@ -8,6 +8,7 @@ from events.log import head, read_sealed
 from events.model import Position
 from events.postgres import Connection, Database
 from projections.model import Projection
+from projections.unreadable import forget_notes, note, readable, require
 
 _LOCK = "select position, place from read_model.checkpoint where name = $1 and version = $2 for update"
 
@@ -54,7 +55,10 @@ class Follower:
         self._batch = batch
 
     async def step(self) -> int:
-        """Apply one batch in one transaction with the checkpoint; return how many events it held."""
+        """Apply one batch in one transaction with the checkpoint; return how many events it held.
+
+        Events this build cannot read are passed over and written down (`projections/unreadable.py`).
+        """
         async with self._database.transaction() as connection:
             row = await connection.fetchrow(_LOCK, self.projection.name, self.projection.version)
             if row is None:
@@ -75,6 +79,10 @@ class Follower:
 
         Args:
             progress: called with positions done and positions to do.
+
+        Raises:
+            UnknownEventError: this build does not know an event's type or version; the old one goes on serving.
+            TamperError: an event does not have the form of its version.
         """
         projection = self.projection
         async with self._database.connection() as connection:
@@ -90,18 +98,19 @@ class Follower:
         position, end = Position(-1), await self._end()
         while position < end:
             async with self._database.transaction() as connection:
-                events = await read_sealed(connection, position, self._batch)
+                events = require(await read_sealed(connection, position, self._batch))
                 await projection.apply(connection, built, events)
             position = events[-1].position or Position(0)
             progress(position + 1, end + 1)
         async with self._database.transaction() as connection:
             live = await connection.fetchrow(_LOCK, projection.name, projection.version)
             assert live is not None, "the checkpoint was read above"  # noqa: S101 - narrows the type
-            while events := await read_sealed(connection, position, self._batch):
+            while events := require(await read_sealed(connection, position, self._batch)):
                 await projection.apply(connection, built, events)
                 position = events[-1].position or Position(0)
             place = await projection.swap(connection, live["place"], built)
             await self._mark(connection, position, place)
+            await forget_notes(connection, projection.name, projection.version)
         return position + 1
 
     async def _end(self) -> Position:
@@ -111,7 +120,9 @@ class Follower:
     async def _advance(self, connection: Connection, position: Position, place: str) -> int:
         events = await read_sealed(connection, position, self._batch)
         if events:
-            await self.projection.apply(connection, place, events)
+            known, unknown = readable(events)
+            await note(connection, self.projection.name, self.projection.version, unknown)
+            await self.projection.apply(connection, place, known)
             failpoint.hit(f"follow.{self.projection.name}")
             await self._mark(connection, events[-1].position or Position(0), place)
         return len(events)

@@ -19,6 +19,7 @@ from ops.cli.wiring import compose
 from ops.embedded import Endpoints
 from ops.settings import Settings
 from ops.state import running
+from projections.unreadable import Skipped, skipped
 
 _SIGN_S = 3.0
 _COUNTS = """
@@ -30,13 +31,14 @@ select (select count(*) from log.event where type = 'tombstoned')
 
 
 class Status(Frozen):
-    """How the system is. `lag` counts events a read model has not seen yet."""
+    """How the system is. `lag` counts events a read model has not seen yet, `skipped` those it passed over."""
 
     url: str | None
     pid: int | None
     stores: dict[str, str]
     sealed: int | None = None
     lag: dict[str, int] = Field(default_factory=dict)
+    skipped: tuple[Skipped, ...] = ()
     turns_waiting: int | None = None
     pending_deletions: int | None = None
     dead_letters: int | None = None
@@ -77,6 +79,7 @@ async def _numbers(connection: Connection) -> dict[str, object]:
     assert counts is not None, "an aggregate has one row"  # noqa: S101 - narrows the type
     return {
         "sealed": sealed,
+        "skipped": tuple(await skipped(connection)),
         "lag": {row["name"]: max(0, sealed - 1 - row["position"]) for row in rows},
         "turns_waiting": counts["turns"],
         "pending_deletions": counts["pending"],
@@ -102,6 +105,9 @@ def _show(found: Status) -> None:
         table.add_row("events sealed", str(found.sealed))
         for name, lag in found.lag.items():
             table.add_row(f"{name} behind by", str(lag))
+        for each in found.skipped:
+            what = f"{each.events} × {each.type} v{each.schema_version}, from position {each.first}"
+            table.add_row(f"{each.model} skipped", f"[red]{what}; upgrade, then `cenotaph rebuild {each.model}`[/]")
         table.add_row("turns waiting", str(found.turns_waiting))
         table.add_row("deletions pending", str(found.pending_deletions))
         table.add_row("dead letters", str(found.dead_letters))

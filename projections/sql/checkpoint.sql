@@ -7,6 +7,19 @@ create table read_model.checkpoint (
   place    text not null, -- schema or collection that serves it
   primary key (name, version)
 );
+
+-- what a live read model passed over because its build does not know the type or version; a rebuild clears it
+create table read_model.skipped (
+  name           text not null,
+  version        integer not null,
+  type           text not null,
+  schema_version integer not null,
+  events         bigint not null,
+  first_position bigint not null,
+  last_position  bigint not null,
+  primary key (name, version, type, schema_version)
+);
+
 grant usage on schema read_model to cenotaph_reader, cenotaph_projector, cenotaph_prober, cenotaph_eraser;
-grant select on read_model.checkpoint to cenotaph_reader, cenotaph_prober, cenotaph_eraser;
-grant select, insert, update, delete on read_model.checkpoint to cenotaph_projector;
+grant select on read_model.checkpoint, read_model.skipped to cenotaph_reader, cenotaph_prober, cenotaph_eraser;
+grant select, insert, update, delete on read_model.checkpoint, read_model.skipped to cenotaph_projector;

@@ -11,6 +11,7 @@ from unittest.mock import patch
 from uuid import UUID
 
 import orjson
+from pydantic import BaseModel
 
 from events import canon
 from events.envelope import Command, DataKey, NewEvent, Part, SealedEvent, memory_stream, seal, turns_stream
@@ -178,8 +179,13 @@ def sealed(event: Event, parts: tuple[Part, ...], number: int = 20) -> SealedEve
     return one
 
 
-def shape(cls: type[Event]) -> dict[str, Any]:
-    """Describe an event class's fields by its JSON schema without the prose."""
+def kinds(parts: tuple[Part, ...]) -> dict[str, type[BaseModel]]:
+    """Name the class of each kind of sealed part: the part's name up to the colon."""
+    return {part.name.partition(":")[0]: type(part.body) for part in parts}
+
+
+def shape(cls: type[BaseModel]) -> dict[str, Any]:
+    """Describe the fields of an event or of a sealed part by its JSON schema without the prose."""
     return {"properties": {}, **_bare(cls.model_json_schema())}
 
 
@@ -198,6 +204,7 @@ def document(event: Event, parts: tuple[Part, ...]) -> dict[str, Any]:
         "keys": {str(part.key.key_id): part.key.secret.hex() for part in parts},
         "plaintexts": {part.name: part.body.model_dump_json() for part in parts},
         "schema_version": event.schema_version,
+        "parts": {kind: shape(cls) for kind, cls in kinds(parts).items()},
         "shape": shape(type(event)),
         "type": event.type,
     }
