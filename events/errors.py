@@ -39,5 +39,9 @@ class TurnConflictError(CenotaphError):
     """A turn id came again with another body."""
 
 
+class PreviewChangedError(CenotaphError):
+    """What a description means has changed since it was shown; nothing was forgotten."""
+
+
 class UnavailableError(CenotaphError):
     """A store does not answer; nothing was acknowledged."""

@@ -162,6 +162,18 @@ async def read_stream(connection: Connection, scope: Scope, stream: str, after: 
     return [stored(row["envelope"], row["position"]) for row in rows]
 
 
+async def read_choices(connection: Connection, scope: Scope, stream: str) -> list[StoredEvent]:
+    """Read a person's consents and suppressions in order; costs what there is of them, not what the stream holds."""
+    rows = await connection.fetch(
+        """select e.envelope, s.position from log.event e left join log.sealed s using (seq)
+           where e.tenant_id = $1 and e.stream = $2
+             and e.type in ('consent_given', 'consent_withdrawn', 'suppression_asked') order by e.version""",
+        scope.tenant_id,
+        stream,
+    )
+    return [stored(row["envelope"], row["position"]) for row in rows]
+
+
 async def read_command(connection: Connection, command_id: CommandId) -> list[StoredEvent]:
     """Read the events of one command, none if it is unknown."""
     rows = await connection.fetch(

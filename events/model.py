@@ -194,6 +194,12 @@ class MemoryBody(Claim):
     explicit: bool = False
 
 
+class SuppressionBody(Frozen):
+    """The sealed part of a suppression: what the person said not to remember, in their own words."""
+
+    description: str
+
+
 class IndexBody(Frozen):
     """What the indexes need, sealed once beside the memory so that a rebuild does not embed again (R71).
 
@@ -298,6 +304,27 @@ class NotWritten(Event):
     held_until: datetime | None = None
 
 
+class ConsentGiven(Event):
+    """The person consents to memories of a sensitive class of R13.8 (`health`, `finance`, …)."""
+
+    type = "consent_given"
+    sensitivity: str
+
+
+class ConsentWithdrawn(Event):
+    """The person withdraws the consent to a sensitive class: its memories are blind from here on (R22)."""
+
+    type = "consent_withdrawn"
+    sensitivity: str
+
+
+class SuppressionAsked(Event):
+    """The person said not to remember something; the sealed part says what. A tombstone on the id lifts it."""
+
+    type = "suppression_asked"
+    suppression_id: MemoryId
+
+
 class TurnConsidered(Event):
     """Every turn ends in exactly one: how many candidates met which end, by which extractor, under which policy."""
 
@@ -356,6 +383,9 @@ EVENT_TYPES: dict[tuple[str, int], type[Event]] = {
         Superseded,
         Reinforced,
         NotWritten,
+        ConsentGiven,
+        ConsentWithdrawn,
+        SuppressionAsked,
         TurnConsidered,
         Tombstoned,
         ErasureVerified,

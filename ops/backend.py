@@ -4,17 +4,27 @@ import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 
-from events.errors import CenotaphError, UnavailableError
+from events.errors import CenotaphError, PreviewChangedError, UnavailableError
 from events.model import EventId, MemoryId, Position, Scope, SubjectId, TenantId
 from events.postgres import Database
 from events.vault import Vault
 from projections.follower import position_of
 from services.access.keys import KeyStore, tenant_of
 from services.forgetting.forget import Forgetter
+from services.forgetting.previews import Previews
 from services.forgetting.receipts import Receipts
 from services.recall.catalogue import Catalogue
 from services.recall.contexts import Contexts
+from services.remembering.choose import Chooser
 from services.remembering.ingest import Ingest
+from services.wire.choices import (
+    ConsentPage,
+    ConsentView,
+    ForgetPreview,
+    MeantView,
+    SuppressionPage,
+    SuppressionView,
+)
 from services.wire.memories import MemoryDetail, MemoryPage, MemoryStatus
 from services.wire.recall import ContextAnswer, ContextRequest, SearchAnswer, SearchRequest
 from services.wire.receipts import ReceiptPage, ReceiptView
@@ -24,6 +34,7 @@ _POLL_S = 0.02
 _REACH_S = 5.0
 _ERASED_WITHIN_S = 2.0
 _ACTOR = "agent"
+_PERSON = "person"
 
 
 @dataclass(frozen=True)
@@ -34,6 +45,8 @@ class System:
     contexts: Contexts
     catalogue: Catalogue
     forgetter: Forgetter
+    previews: Previews
+    chooser: Chooser
     receipt_book: Receipts
     vault: Vault
     keys: KeyStore
@@ -69,8 +82,67 @@ class System:
     async def forget(self, scope: Scope, memory_id: MemoryId) -> ReceiptView | None:
         """Fence a memory, then give the erasing worker a moment to finish before answering."""
         tombstone = await self.forgetter.forget(scope, memory_id, _ACTOR)
-        if tombstone is None:
-            return None
+        return None if tombstone is None else await self._receipt(scope, tombstone)
+
+    async def preview(self, scope: Scope, description: str) -> ForgetPreview:
+        """Show what a description means and what forgetting it would touch."""
+        preview = await self.previews.preview(scope, description)
+        views = await self.catalogue.views(scope, [each.fact for each in preview.meant])
+        keyring = await self.vault.keyring(scope)
+        names = await keyring.outside(preview.turns)
+        return ForgetPreview(
+            memories=tuple(
+                MeantView(**dict(view), score=round(each.score, 3), versions=each.versions)
+                for each, view in zip(preview.meant, views, strict=True)
+            ),
+            siblings=preview.siblings,
+            turns=tuple(names[turn] for turn in preview.turns if turn in names),
+            messages=len(preview.messages),
+            digest=preview.digest,
+        )
+
+    async def forget_described(self, scope: Scope, description: str, digest: str) -> ReceiptPage:
+        """Forget what a preview showed, if it would still show the same.
+
+        Raises:
+            PreviewChangedError: it would not; nothing was forgotten.
+        """
+        preview = await self.previews.preview(scope, description)
+        if preview.digest != digest:
+            raise PreviewChangedError("the preview is out of date; nothing was forgotten")
+        tombstones = [await self.forgetter.forget(scope, each.fact.memory_id, _ACTOR) for each in preview.meant]
+        receipts = [await self._receipt(scope, tombstone) for tombstone in tombstones if tombstone is not None]
+        return ReceiptPage(receipts=tuple(receipt for receipt in receipts if receipt is not None))
+
+    async def consents(self, scope: Scope) -> ConsentPage:
+        """Say of every sensitive class whether it is open."""
+        consents = (await self.chooser.show(scope)).consents
+        states = dict.fromkeys(self.chooser.classes, "none")
+        states |= dict.fromkeys(consents.given, "given") | dict.fromkeys(consents.withdrawn, "withdrawn")
+        views = (ConsentView(sensitivity=name, state=state) for name, state in sorted(states.items()))
+        return ConsentPage(consents=tuple(views))
+
+    async def consent(self, scope: Scope, sensitivity: str, *, given: bool) -> ConsentPage:
+        """Give or withdraw consent to a sensitive class."""
+        await self.chooser.consent(scope, sensitivity, _PERSON, given=given)
+        return await self.consents(scope)
+
+    async def suppressions(self, scope: Scope) -> SuppressionPage:
+        """List what is not remembered."""
+        known = (await self.chooser.show(scope)).suppressions
+        views = (SuppressionView(suppression_id=each, description=said) for each, said in known.items())
+        return SuppressionPage(suppressions=tuple(views))
+
+    async def suppress(self, scope: Scope, description: str) -> SuppressionView:
+        """Not remember what is described."""
+        suppression = await self.chooser.suppress(scope, description, _PERSON)
+        return SuppressionView(suppression_id=suppression, description=description)
+
+    async def lift(self, scope: Scope, suppression: MemoryId) -> bool:
+        """Remember such things again."""
+        return await self.chooser.lift(scope, suppression, _PERSON)
+
+    async def _receipt(self, scope: Scope, tombstone: EventId) -> ReceiptView | None:
         deadline = asyncio.get_running_loop().time() + _ERASED_WITHIN_S
         while True:
             receipt = await self.receipt_book.show(scope, tombstone)

@@ -32,20 +32,24 @@ from projections.model import Projection
 from projections.sessions import Sessions
 from projections.vector_index import VectorIndex
 from services.access.tokens import TokenSigner
+from services.describing.matcher import Matcher
 from services.forgetting.finisher import Finisher
 from services.forgetting.forget import Forgetter
 from services.forgetting.layers import Registry
 from services.forgetting.letters import DeadLetterProbe, DeadLetters
+from services.forgetting.previews import Previews
 from services.forgetting.queues import QueueProbe
 from services.forgetting.receipt import Signer
 from services.forgetting.receipts import Receipts
 from services.forgetting.second_place import Directory
 from services.forgetting.semantic import Answer, ReadPathProbe, VectorLayer, VectorLayerProbe
 from services.forgetting.tables import Followed, KeyProbe, NotConfigured, Reads, table_probes
+from services.governance.judge import GATES, Gate
 from services.governance.policy import shipped_policy
 from services.recall.catalogue import Catalogue
 from services.recall.contexts import Contexts
 from services.recall.recall import Recall
+from services.remembering.choose import Chooser
 from services.remembering.ingest import Ingest
 from services.remembering.remember import Rememberer
 from services.wire.limits import Limits
@@ -68,10 +72,12 @@ class Composition:
     Args:
         settings: what the operator set.
         endpoints: where the stores are.
+        gates: the gates of the judge; fewer only where it is measured what one is worth.
     """
 
     settings: Settings
     endpoints: Endpoints
+    gates: Sequence[Gate] = GATES
     _pools: dict[tuple[str, str | None], Database] = field(default_factory=dict)
     _closers: list[Closer] = field(default_factory=list)
 
@@ -162,6 +168,11 @@ class Composition:
         return Recall(self.log("reader"), self.vault("keeper"), self.vectors, self.embedder)
 
     @cached_property
+    def matcher(self) -> Matcher:
+        """Finds what somebody describes."""
+        return Matcher(self.embedder, shipped_policy().about)
+
+    @cached_property
     def ingest(self) -> Ingest:
         """Stores turns."""
         return Ingest(self.vault("keeper"), self.events, self.log("reader"))
@@ -190,6 +201,8 @@ class Composition:
             contexts=Contexts(reader, keeper, self.recall),
             catalogue=Catalogue(reader, keeper),
             forgetter=Forgetter(self.log("appender"), reader),
+            previews=Previews(reader, keeper, self.embedder, self.matcher),
+            chooser=Chooser(keeper, self.events, reader, shipped_policy()),
             receipt_book=Receipts(reader, keeper),
             vault=keeper,
             keys=self.api_keys,
@@ -316,4 +329,5 @@ class Composition:
             reader=self.log("reader"),
             embedder=self.embedder,
             policy=shipped_policy(),
+            gates=self.gates,
         )

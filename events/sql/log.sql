@@ -28,6 +28,9 @@ create table log.event (
   unique (command_id, ordinal)
 );
 create unique index event_seq on log.event (seq) include (leaf);
+-- what a person chose for all memories to come is few and read for every turn (projections/choices.py)
+create index event_choice on log.event (tenant_id, stream, version)
+  where type in ('consent_given', 'consent_withdrawn', 'suppression_asked');
 
 create table log.body (
   event_id   uuid not null,

@@ -3,6 +3,7 @@
 from ops.cli.access import tenant, token
 from ops.cli.demo import demo
 from ops.cli.errors import App
+from ops.cli.evaluate import evaluate
 from ops.cli.forget import forget, receipts
 from ops.cli.ingest import ingest
 from ops.cli.log import replay, verify
@@ -26,3 +27,4 @@ for command in (
 ):
     app.command()(command)
 app.add_typer(tenant, name="tenant")
+app.add_typer(evaluate, name="eval")

@@ -1,12 +1,16 @@
 """The imports that take seconds, made by the commands that need them and by no other."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
+
+from rich.progress import Progress
 
 from ops.embedded import Embedded, Endpoints
 from ops.settings import Settings
 
 if TYPE_CHECKING:
+    from ops.bench.governance.evaluation import Evaluation
+    from ops.bench.governance.scenario import Scenario
     from ops.composition import Composition
 
 # ruff: noqa: PLC0415 - that is what this module is for
@@ -34,6 +38,19 @@ def serve_some(
     from ops.cli.serving import Plan, serve
 
     serve(settings, endpoints, Plan(workers, door=not workers), ready)
+
+
+def evaluate_governance(
+    scenarios: "Sequence[Scenario]", without: str | None, parallel: int, shown: Progress
+) -> "Evaluation":
+    """Play scenarios, with a bar for each run."""
+    from ops.bench.governance.evaluation import evaluate
+
+    def starting(name: str) -> Callable[[], None]:
+        task = shown.add_task(name, total=len(scenarios))
+        return lambda: shown.advance(task)
+
+    return evaluate(scenarios, without, parallel=parallel, starting=starting)
 
 
 def perform_demo() -> bool:

@@ -9,7 +9,14 @@ from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 
-from events.errors import BadInputError, ConcurrencyError, ScopeError, TurnConflictError, UnavailableError
+from events.errors import (
+    BadInputError,
+    ConcurrencyError,
+    PreviewChangedError,
+    ScopeError,
+    TurnConflictError,
+    UnavailableError,
+)
 from services.api.problem import Refusal, answer
 from services.wire.reading import FieldProblem, InvalidError, MalformedError, problems_of
 
@@ -40,6 +47,9 @@ def refusal_of(error: Exception) -> Refusal | None:  # noqa: PLR0911  # one line
                 "turn-conflict",
                 "this turn_id is known with another body; give a new turn a new id",
             )
+        case PreviewChangedError():
+            detail = "what this means has changed since it was shown; look at a new preview and confirm that one"
+            return Refusal(HTTPStatus.CONFLICT, "preview-changed", detail)
         case ConcurrencyError():
             return Refusal(HTTPStatus.CONFLICT, "conflict", "somebody else wrote at the same time; send it again")
         case ScopeError():
@@ -85,7 +95,8 @@ async def _gone(_request: Request, _error: Exception) -> Response:
 
 def install(app: FastAPI) -> None:
     """Register the translations with an app."""
-    for kind in (Refusal, BadInputError, TurnConflictError, ConcurrencyError, ScopeError, UnavailableError):
+    ours = (BadInputError, TurnConflictError, PreviewChangedError, ConcurrencyError, ScopeError, UnavailableError)
+    for kind in (Refusal, *ours):
         app.add_exception_handler(kind, _ours)
     app.add_exception_handler(RequestValidationError, _parameters)
     app.add_exception_handler(HTTPException, _routing)

@@ -1,6 +1,6 @@
 """The judge: the gates in the order of R13; the first that objects decides."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from events.model import Candidate
 from services.governance.gates.assertion import assertion
@@ -17,7 +17,7 @@ from services.governance.gates.suppression import suppression
 from services.governance.reasons import Reason
 from services.governance.view import Living, Ruling, Target, View, Writing, rule
 
-__all__ = ["GATES", "Living", "Ruling", "Target", "View", "Writing", "judge"]
+__all__ = ["GATES", "Gate", "Living", "Ruling", "Target", "View", "Writing", "judge"]
 
 Gate = Callable[[Candidate, View], Ruling | None]
 
@@ -36,12 +36,17 @@ GATES: tuple[Gate, ...] = (
 )
 
 
-def judge(candidate: Candidate, view: View) -> Ruling:
+def judge(candidate: Candidate, view: View, gates: Sequence[Gate] = GATES) -> Ruling:
     """Decide about one candidate.
 
     Candidates of one turn are judged one after the other, each against a view that holds what the earlier ones became.
+
+    Args:
+        candidate: what is proposed.
+        view: the turn, what is remembered, what the person chose, and the policy.
+        gates: asked in this order; fewer only where it is measured what one is worth.
     """
-    for gate in GATES:
+    for gate in gates:
         ruling = gate(candidate, view)
         if ruling is not None:
             return ruling

@@ -30,6 +30,18 @@ class ConfidencePolicy(BaseModel):
         return self
 
 
+class AboutPolicy(BaseModel):
+    """What counts how much for whether a memory is what somebody describes (`aboutness.py`), and from where on."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    words: Unit
+    topic: Unit
+    elsewhere: Unit
+    across: Unit
+    threshold: Unit
+
+
 class Policy(BaseModel):
     """What the gates decide by; equal policies have equal digests."""
 
@@ -40,6 +52,7 @@ class Policy(BaseModel):
     sensitive: frozenset[str]
     multi_valued: tuple[str, ...]
     near_duplicate: Unit
+    about: AboutPolicy
 
     @cached_property
     def digest(self) -> str:

@@ -4,6 +4,8 @@ from datetime import datetime
 from enum import StrEnum
 from typing import NamedTuple
 
+from pydantic import Field
+
 from events.model import Frozen, MemoryBody, MemoryId, Outcome, Suppression, Turn
 from services.governance.policy import Policy
 from services.governance.reasons import Reason
@@ -37,13 +39,20 @@ class Living(Frozen):
 
 
 class View(Frozen):
-    """Everything a gate may look at. `consents` names the sensitive classes the person opened."""
+    """Everything a gate may look at.
+
+    `suppressions` are those of this turn; `described` says, by the content of a candidate, how much it is about what
+    the person said earlier not to remember (`aboutness`). `consents` names the sensitive classes the person opened,
+    `withdrawn` those they closed again.
+    """
 
     turn: Turn
     suppressions: tuple[Suppression, ...]
     living: tuple[Living, ...]
-    consents: frozenset[str]
     policy: Policy
+    described: dict[str, float] = Field(default_factory=dict)
+    consents: frozenset[str] = frozenset()
+    withdrawn: frozenset[str] = frozenset()
 
 
 class Ruling(Frozen):

@@ -89,6 +89,12 @@ class Catalogue:
             views = await memory_views(connection, keyring, facts)
         return MemoryDetail(**dict(views[-1]), versions=tuple(views))
 
+    async def views(self, scope: Scope, facts: Sequence[Fact]) -> list[MemoryView]:
+        """Open some memory versions as their person sees them, in the order given."""
+        keyring = await self._vault.keyring(scope)
+        async with self._reader.transaction(scope) as connection:
+            return await memory_views(connection, keyring, facts)
+
     async def outcome(self, scope: Scope, turn_id: str) -> TurnOutcome | None:
         """Say what became of a turn, by its outside id."""
         keyring = await self._vault.keyring(scope)

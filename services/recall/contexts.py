@@ -1,5 +1,6 @@
 """Compiling a context for one person and recording what went into it (R35, R36)."""
 
+from datetime import datetime
 from uuid import uuid4
 
 from events.bodies import Lost, Shredded, open_bodies
@@ -44,12 +45,18 @@ class Contexts:
         self._vault = vault
         self._recall = recall
 
-    async def compile(self, scope: Scope, request: ContextRequest) -> ContextAnswer:
-        """Fill the token budget with what this role may see, and record the read."""
+    async def compile(self, scope: Scope, request: ContextRequest, now: datetime | None = None) -> ContextAnswer:
+        """Fill the token budget with what this role may see, and record the read.
+
+        Args:
+            scope: whose memories; from the credential.
+            request: what is asked, by whom, within which budget.
+            now: the moment at which freshness is judged; the present where it is left out.
+        """
         policy = policy_of(request.role.value)
         recollection = Recollection((), ())
         if policy.kinds:
-            recollection = await self._recall.recall(scope, request.query, policy.kinds)
+            recollection = await self._recall.recall(scope, request.query, policy.kinds, now)
         recent: list[Said] = []
         if request.session_id is not None and Part.RECENT in policy.parts:
             recent = await self._recent(scope, request.session_id)

@@ -18,6 +18,7 @@ from events.model import IndexBody, Kind, MemoryBody, Position, Scope
 from events.postgres import Connection, Database
 from events.vault import Keyring, Vault
 from projections.changes import Fact, State, fold, touched_by
+from projections.choices import read_consents
 from projections.embedding import Embedder
 from projections.facts import newer_events, read_memories
 from projections.follower import place_of, position_of
@@ -75,13 +76,16 @@ class Recall:
         self._index = index
         self._embedder = embedder
 
-    async def recall(self, scope: Scope, query: str, kinds: Collection[Kind] | None = None) -> Recollection:
+    async def recall(
+        self, scope: Scope, query: str, kinds: Collection[Kind] | None = None, now: datetime | None = None
+    ) -> Recollection:
         """Recall what one person's memories say about a query; without the vector index by words and recency alone.
 
         Args:
             scope: whose memories; from the credential.
             query: what is asked.
             kinds: which kinds the asker may see (None: all).
+            now: the moment that freshness and age are measured at; the present where it is left out.
         """
         keyring, vector = await asyncio.gather(self._vault.keyring(scope), self._embedder.embed_query(query))
         wanted = terms(query, keyring.secret("terms"))
@@ -106,7 +110,9 @@ class Recall:
             entries += [entry for key, (_, entry) in index.items() if key not in known]
             keyword = keyword_scores(wanted, entries, count=count, mean_length=mean)
             allowed = {key: fact for key, fact in current.items() if kinds is None or fact.kind in kinds}
-            recollection = await self._open(connection, keyring, allowed, fuse(dense, keyword))
+            recollection = await self._open(
+                connection, keyring, allowed, fuse(dense, keyword), now or datetime.now(UTC)
+            )
             stones = await fenced(connection, scope, {each.fact.memory_id for each in recollection.recalled})
         hidden = tuple((key, "role") for key in current.keys() - allowed.keys())
         return Recollection(
@@ -143,16 +149,19 @@ class Recall:
         return found
 
     async def _open(
-        self, connection: Connection, keyring: Keyring, facts: State, relevance: Mapping[Key, float]
+        self, connection: Connection, keyring: Keyring, facts: State, relevance: Mapping[Key, float], now: datetime
     ) -> Recollection:
         opened = await open_memories(connection, keyring, facts.values())
-        now = datetime.now(UTC)
+        consents = await read_consents(connection, keyring)
         excluded: list[tuple[Key, str]] = []
         usable: dict[Key, tuple[MemoryBody, Freshness]] = {}
         for key, fact in facts.items():
             body = opened.get(fact.event_id)
             if not isinstance(body, MemoryBody):
                 excluded.append((key, "forgotten" if isinstance(body, Shredded) else "key_lost"))
+                continue
+            if body.sensitivity in consents.withdrawn:
+                excluded.append((key, "consent_withdrawn"))
                 continue
             state = freshness(
                 fact.kind,

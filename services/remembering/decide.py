@@ -19,7 +19,7 @@ from events.model import (
     Superseded,
     TurnId,
 )
-from services.governance.judge import Living, Ruling, View, Writing, judge
+from services.governance.judge import GATES, Gate, Living, Ruling, View, Writing, judge
 from services.governance.reasons import Reason
 from services.governance.sameness import same_thing, same_value
 from services.governance.view import rule
@@ -49,7 +49,11 @@ class Decision:
 
 
 def decide(
-    candidates: Sequence[Candidate], view: View, held: Sequence[MemoryBody], new_id: Callable[[], MemoryId]
+    candidates: Sequence[Candidate],
+    view: View,
+    held: Sequence[MemoryBody],
+    new_id: Callable[[], MemoryId],
+    gates: Sequence[Gate] = GATES,
 ) -> list[Decision]:
     """Judge each candidate against a view that holds what the earlier ones became.
 
@@ -58,11 +62,12 @@ def decide(
         view: the turn and the current memories.
         held: the content of what is already held; the same candidate is not held twice.
         new_id: makes random ids.
+        gates: the gates of the judge.
     """
     decisions: list[Decision] = []
     waiting = list(held)
     for candidate in candidates:
-        decision = _one(candidate, view, waiting, new_id())
+        decision = _one(candidate, view, waiting, new_id(), gates)
         decisions.append(decision)
         if (body := decision.body) is None:
             continue
@@ -83,8 +88,10 @@ def decide(
     return decisions
 
 
-def _one(candidate: Candidate, view: View, held: Iterable[MemoryBody], candidate_id: MemoryId) -> Decision:
-    ruling = judge(candidate, view)
+def _one(
+    candidate: Candidate, view: View, held: Iterable[MemoryBody], candidate_id: MemoryId, gates: Sequence[Gate]
+) -> Decision:
+    ruling = judge(candidate, view, gates)
     if ruling.outcome is Outcome.HELD and any(_same(candidate, body) for body in held):
         ruling = rule(Outcome.REJECTED, Reason.ALREADY_HELD)
     if ruling.target is None:

@@ -2,7 +2,7 @@
 
 import asyncio
 from base64 import b64encode
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from uuid import uuid4
@@ -16,6 +16,7 @@ from events.errors import ConcurrencyError
 from events.log import EventLog, read_at, read_command
 from events.model import (
     MEMORY_PART,
+    Candidate,
     Claim,
     IndexBody,
     MemoryBody,
@@ -31,13 +32,15 @@ from events.model import (
 )
 from events.postgres import Connection, Database
 from events.vault import Keyring, Vault
+from projections.choices import open_choices
 from projections.embedding import Embedder
 from projections.index import PART as INDEX
 from projections.memories import open_memories
 from projections.sessions import message_part
 from projections.tokens import terms
+from services.describing.matcher import Matcher, sentences_of
 from services.extraction.extract import EXTRACTOR, extract
-from services.governance.judge import Living, View
+from services.governance.judge import GATES, Gate, Living, View
 from services.governance.policy import Policy
 from services.governance.sameness import tag_basis
 from services.remembering.decide import Decision, counts_of, decide, events_of
@@ -64,6 +67,7 @@ class Rememberer:
         reader: a pool under `cenotaph_reader`.
         embedder: makes the vectors.
         policy: thresholds and classes of the gates.
+        gates: the gates of the judge.
     """
 
     def __init__(
@@ -75,6 +79,7 @@ class Rememberer:
         reader: Database,
         embedder: Embedder,
         policy: Policy,
+        gates: Sequence[Gate] = GATES,
     ) -> None:
         self._vault = vault
         self._events = events
@@ -82,6 +87,7 @@ class Rememberer:
         self._reader = reader
         self._embedder = embedder
         self._policy = policy
+        self._gates = gates
 
     async def consider(self, position: Position) -> Considered | None:
         """Consider the turn at a position; None where there is none or it was considered before.
@@ -143,6 +149,7 @@ class Rememberer:
             state = await snapshot(connection, keyring, tags)
             facts = [fact for fact in state.facts.values() if fact.status in {"current", "held"}]
             bodies = await open_memories(connection, keyring, facts)
+            choices = await open_choices(connection, keyring)
         living, held = [], []
         for fact in facts:
             body = bodies.get(fact.event_id)
@@ -166,15 +173,37 @@ class Rememberer:
             turn=turn,
             suppressions=extraction.suppressions,
             living=tuple(living),
-            consents=frozenset(),
+            described=await self._described(turn, extraction.candidates, choices.suppressions.values()),
+            consents=choices.consents.given,
+            withdrawn=choices.consents.withdrawn,
             policy=self._policy,
         )
-        decisions = decide(extraction.candidates, view, held, lambda: MemoryId(uuid4()))
+        decisions = decide(extraction.candidates, view, held, lambda: MemoryId(uuid4()), self._gates)
         events = await self._events_of(keyring, stored, event, decisions)
         return (
             Command(command_id, stored.scope, memory_stream(stored.scope.subject_id), state.version, _ACTOR, events),
             decisions,
         )
+
+    async def _described(
+        self, turn: Turn, candidates: Sequence[Candidate], suppressions: Collection[str]
+    ) -> dict[str, float]:
+        """Say of each candidate how much it is about something the person said earlier not to remember.
+
+        The sentence it was said in counts as much as its own words: "hobby: chess" no longer says "I play".
+        """
+        if not candidates or not suppressions:
+            return {}
+        matcher = Matcher(self._embedder, self._policy.about)
+        wanted = [await matcher.read(description) for description in suppressions]
+        texts = [(each.content, text) for each in candidates for text in (each.content, *sentences_of(turn, each))]
+        vectors = await self._embedder.embed_passages([text for _, text in texts])
+        keys = {each.content: each.key for each in candidates}
+        scores: dict[str, float] = {}
+        for (content, text), vector in zip(texts, vectors, strict=True):
+            score = max(matcher.score(each, text, keys[content], vector) for each in wanted)
+            scores[content] = max(score, scores.get(content, 0.0))
+        return scores
 
     async def _events_of(
         self, keyring: Keyring, stored: StoredEvent, event: TurnFinalized, decisions: Sequence[Decision]

@@ -6,6 +6,10 @@ from services.governance.view import Ruling, View, rule
 
 
 def sensitivity(candidate: Candidate, view: View) -> Ruling | None:
-    """Hold a claim of a sensitive class unless it was asked for or consented to."""
-    waits = candidate.sensitivity in view.policy.sensitive and candidate.sensitivity not in view.consents
-    return rule(Outcome.HELD, Reason.NEEDS_CONSENT) if waits and not candidate.explicit else None
+    """Hold a claim of a sensitive class unless it was asked for or consented to; withdrawn consent outranks asking."""
+    if candidate.sensitivity not in view.policy.sensitive:
+        return None
+    if candidate.sensitivity in view.withdrawn:
+        return rule(Outcome.HELD, Reason.CONSENT_WITHDRAWN)
+    waits = candidate.sensitivity not in view.consents and not candidate.explicit
+    return rule(Outcome.HELD, Reason.NEEDS_CONSENT) if waits else None

@@ -1,4 +1,4 @@
-"""Gate 4: what the person said not to remember (R13)."""
+"""Gate 4: what the person said not to remember (R13): in this turn, or earlier and in other words."""
 
 from events.model import Candidate, Evidence, Outcome
 from services.governance.reasons import Reason
@@ -6,10 +6,12 @@ from services.governance.view import Ruling, View, rule
 
 
 def suppression(candidate: Candidate, view: View) -> Ruling | None:
-    """Suppress a claim that rests on words the person asked not to remember."""
+    """Suppress a claim that rests on words the person asked not to remember, or is about what they once described."""
     covered = [span for wish in view.suppressions for span in (wish.evidence, *wish.covers)]
     if any(_overlap(pointer, span) for pointer in candidate.evidence for span in covered):
         return rule(Outcome.SUPPRESSED, Reason.ASKED_NOT_TO_REMEMBER)
+    if view.described.get(candidate.content, 0.0) >= view.policy.about.threshold:
+        return rule(Outcome.SUPPRESSED, Reason.DESCRIBED_BEFORE)
     return None
 
 

@@ -21,6 +21,8 @@ from events.model import (
     Assertion,
     CandidateProposed,
     CommandId,
+    ConsentGiven,
+    ConsentWithdrawn,
     ErasureVerified,
     Event,
     EventId,
@@ -42,6 +44,8 @@ from events.model import (
     SessionId,
     SubjectId,
     Superseded,
+    SuppressionAsked,
+    SuppressionBody,
     TenantId,
     Tombstoned,
     TurnConsidered,
@@ -120,6 +124,12 @@ SAMPLES: tuple[tuple[Event, tuple[Part, ...]], ...] = (
     ),
     (Superseded(memory_id=MEMORY, version=1, by_version=2), ()),
     (Reinforced(candidate_id=CANDIDATE, memory_id=MEMORY, version=2, turn_id=TURN), ()),
+    (ConsentGiven(sensitivity="health"), ()),
+    (ConsentWithdrawn(sensitivity="health"), ()),
+    (
+        SuppressionAsked(suppression_id=MEMORY),
+        (Part("suppression", SuppressionBody(description="我玩什么游戏, what I play"), KEYS[0]),),
+    ),
     (
         NotWritten(
             candidate_id=CANDIDATE,

@@ -1,0 +1,1 @@
+"""Measuring the write path: labelled scenarios through the real pipeline, scored."""

@@ -1,0 +1,120 @@
+"""Forgetting by description, first half: what would go, shown before anything does (R40, R41)."""
+
+from base64 import b64decode
+from collections.abc import Sequence
+from dataclasses import dataclass
+from hashlib import sha256
+
+import numpy as np
+from numpy.typing import NDArray
+
+from events.bodies import Lost, Shredded, open_bodies
+from events.envelope import StoredEvent, memory_stream
+from events.log import read_events, read_stream, read_turns
+from events.model import IndexBody, MemoryBody, MemoryId, MessageId, Scope, TurnId
+from events.postgres import Connection, Database
+from events.vault import Keyring, Vault
+from projections.changes import Fact, fold
+from projections.embedding import Embedder
+from projections.index import PART as INDEX
+from projections.memories import open_memories
+from services.describing.matcher import Matcher
+from services.forgetting.plan import plan, trace
+
+_LIVING = frozenset({"current", "held"})
+
+
+@dataclass(frozen=True, slots=True)
+class Meant:
+    """A memory that a description means: its newest version, how many it has, and how well it fits."""
+
+    fact: Fact
+    body: MemoryBody
+    versions: int
+    score: float
+
+
+@dataclass(frozen=True, slots=True)
+class Preview:
+    """What would go, best fit first, and what else that touches.
+
+    `turns` lose messages; `siblings` are other memories that rest on these messages: they stay, marked "source
+    forgotten". `digest` names exactly this.
+    """
+
+    meant: tuple[Meant, ...]
+    siblings: tuple[MemoryId, ...]
+    turns: tuple[TurnId, ...]
+    messages: tuple[MessageId, ...]
+    digest: str
+
+
+class Previews:
+    """Says what a description means.
+
+    Args:
+        reader: a pool under `cenotaph_reader`.
+        vault: with the right to open keys.
+        embedder: embeds what is held, which no index holds.
+        matcher: compares descriptions with memories.
+    """
+
+    def __init__(self, reader: Database, vault: Vault, embedder: Embedder, matcher: Matcher) -> None:
+        self._reader = reader
+        self._vault = vault
+        self._embedder = embedder
+        self._matcher = matcher
+
+    async def preview(self, scope: Scope, description: str) -> Preview:
+        """Find what is meant among everything that lives, from the log itself and not from an index that may lag."""
+        wanted = await self._matcher.read(description)
+        keyring = await self._vault.keyring(scope)
+        async with self._reader.transaction(scope) as connection:
+            stream = await read_stream(connection, scope, memory_stream(scope.subject_id))
+            facts = [fact for fact in fold({}, stream).values() if fact.status in _LIVING]
+            bodies = await open_memories(connection, keyring, facts)
+            vectors = await self._vectors(connection, keyring, facts)
+        meant = []
+        for fact in facts:
+            body = bodies.get(fact.event_id)
+            if isinstance(body, MemoryBody):
+                vector = vectors.get(fact.event_id)
+                if vector is None:
+                    (vector,) = await self._embedder.embed_passages([body.content])
+                score = self._matcher.score(wanted, body.content, body.key, vector)
+                if self._matcher.means(score):
+                    meant.append(Meant(fact, body, len(trace(stream, fact.memory_id).versions), score))
+        meant.sort(key=lambda each: (-each.score, each.fact.memory_id))
+        async with self._reader.transaction(scope) as connection:
+            return await _preview(connection, stream, meant)
+
+    async def _vectors(
+        self, connection: Connection, keyring: Keyring, facts: Sequence[Fact]
+    ) -> dict[object, NDArray[np.float32]]:
+        events = await read_events(connection, {fact.event_id for fact in facts})
+        indexed = [event for event in events.values() if event.part(INDEX) is not None]
+        opened = await open_bodies(connection, keyring, ((event, INDEX) for event in indexed))
+        found: dict[object, NDArray[np.float32]] = {}
+        for (event_id, _), raw in opened.items():
+            if not isinstance(raw, Shredded | Lost):
+                body = IndexBody.model_validate_json(raw)
+                if body.model == self._embedder.model_id:
+                    found[event_id] = np.frombuffer(b64decode(body.vector), dtype="<f4")
+        return found
+
+
+async def _preview(connection: Connection, stream: Sequence[StoredEvent], meant: Sequence[Meant]) -> Preview:
+    chosen = {each.fact.memory_id for each in meant}
+    siblings: set[MemoryId] = set()
+    turns: set[TurnId] = set()
+    messages: set[MessageId] = set()
+    for memory in chosen:
+        found = trace(stream, memory)
+        tombstone = plan(stream, found, memory, await read_turns(connection, sorted(found.turns)), ())
+        siblings |= set(tombstone.orphaned) - chosen
+        turns |= set(tombstone.turns)
+        messages |= set(tombstone.messages)
+    named = sorted(f"{each.fact.memory_id}@{each.fact.version}" for each in meant)
+    parts = (named, sorted(map(str, siblings)), sorted(map(str, turns)), sorted(map(str, messages)))
+    digest = sha256("|".join(",".join(part) for part in parts).encode()).hexdigest()
+    return Preview(tuple(meant), tuple(sorted(siblings)), tuple(sorted(turns)), tuple(sorted(messages)), digest)

@@ -1,0 +1,98 @@
+"""What a person chooses for all memories to come: consent to a sensitive class, and what not to remember (R13, R22)."""
+
+from datetime import UTC, datetime
+from uuid import uuid4
+
+from events.envelope import Command, NewEvent, Part, memory_stream
+from events.errors import BadInputError
+from events.log import EventLog, read_choices
+from events.model import (
+    CommandId,
+    ConsentGiven,
+    ConsentWithdrawn,
+    Event,
+    MemoryId,
+    Scope,
+    SuppressionAsked,
+    SuppressionBody,
+    Tombstoned,
+)
+from events.postgres import Database
+from events.vault import Vault
+from projections.choices import SUPPRESSION_PART, Choices, open_choices
+from services.governance.folding import plain
+from services.governance.policy import Policy
+
+
+class Chooser:
+    """Appends a person's choices. Each holds from its commit on: a turn that is being considered is decided anew.
+
+    Args:
+        vault: with the right to lease keys.
+        events: the write path.
+        reader: a pool under `cenotaph_reader`.
+        policy: names the sensitive classes.
+    """
+
+    def __init__(self, vault: Vault, events: EventLog, reader: Database, policy: Policy) -> None:
+        self._vault = vault
+        self._events = events
+        self._reader = reader
+        self._policy = policy
+
+    @property
+    def classes(self) -> frozenset[str]:
+        """The sensitive classes of the policy."""
+        return self._policy.sensitive
+
+    async def show(self, scope: Scope) -> Choices:
+        """Read the choices that stand."""
+        keyring = await self._vault.keyring(scope)
+        async with self._reader.transaction(scope) as connection:
+            return await open_choices(connection, keyring)
+
+    async def consent(self, scope: Scope, sensitivity: str, actor: str, *, given: bool) -> None:
+        """Give or withdraw consent to a sensitive class; saying it again changes nothing.
+
+        Raises:
+            BadInputError: the policy knows no such class.
+        """
+        if sensitivity not in self._policy.sensitive:
+            raise BadInputError(f"no such class; known are {', '.join(sorted(self._policy.sensitive))}")
+        consents = (await self.show(scope)).consents
+        if sensitivity not in (consents.given if given else consents.withdrawn):
+            event = ConsentGiven(sensitivity=sensitivity) if given else ConsentWithdrawn(sensitivity=sensitivity)
+            await self._append(scope, actor, event)
+
+    async def suppress(self, scope: Scope, description: str, actor: str) -> MemoryId:
+        """Not remember what is described, from now on; return the suppression's id, the same for the same words."""
+        known = (await self.show(scope)).suppressions
+        for suppression, said in known.items():
+            if plain(said) == plain(description):
+                return suppression
+        suppression = MemoryId(uuid4())
+        (key,) = await (await self._vault.keyring(scope)).lease(1)
+        part = Part(SUPPRESSION_PART, SuppressionBody(description=description), key)
+        await self._append(scope, actor, SuppressionAsked(suppression_id=suppression), part)
+        return suppression
+
+    async def lift(self, scope: Scope, suppression: MemoryId, actor: str) -> bool:
+        """Remember such things again, and forget what the person said about it; False where there is none such."""
+        async with self._reader.transaction(scope) as connection:
+            events = await read_choices(connection, scope, memory_stream(scope.subject_id))
+        asked = next((each for each in events if _is(each.event, suppression)), None)
+        if asked is None:
+            return False
+        event = Tombstoned(memories=(suppression,), messages=(), keys=tuple(part.key_id for part in asked.parts))
+        await self._append(scope, actor, event)
+        return True
+
+    async def _append(self, scope: Scope, actor: str, event: Event, *parts: Part) -> None:
+        new = NewEvent(event, datetime.now(UTC), parts)
+        await self._events.append(
+            Command(CommandId(uuid4()), scope, memory_stream(scope.subject_id), None, actor, (new,))
+        )
+
+
+def _is(event: Event, suppression: MemoryId) -> bool:
+    return isinstance(event, SuppressionAsked) and event.suppression_id == suppression

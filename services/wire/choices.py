@@ -1,0 +1,68 @@
+"""Consents, suppressions, and forgetting by description, as they come in and go out."""
+
+from typing import Annotated
+
+from pydantic import Field
+
+from events.model import Frozen, MemoryId
+from services.wire.memories import MemoryView
+from services.wire.request import Request
+from services.wire.text import Query
+
+
+class ConsentView(Frozen):
+    """A sensitive class: open (`given`), never asked for (`none`), or closed again (`withdrawn`)."""
+
+    sensitivity: str
+    state: str
+
+
+class ConsentPage(Frozen):
+    """Every sensitive class there is."""
+
+    consents: tuple[ConsentView, ...]
+
+
+class DescribeRequest(Request):
+    """What somebody means, in their own words."""
+
+    description: Query
+
+
+class SuppressionView(Frozen):
+    """Something that is not remembered."""
+
+    suppression_id: MemoryId
+    description: str
+
+
+class SuppressionPage(Frozen):
+    """Everything that is not remembered."""
+
+    suppressions: tuple[SuppressionView, ...]
+
+
+class MeantView(MemoryView):
+    """A memory that a description means: how well it fits, and how many versions of it go."""
+
+    score: float
+    versions: int
+
+
+class ForgetPreview(Frozen):
+    """What would be forgotten. Nothing has happened yet; confirm with `digest`, which names exactly this.
+
+    `turns` (the caller's ids) lose `messages` messages. `siblings` stay, marked "source forgotten".
+    """
+
+    memories: tuple[MeantView, ...]
+    siblings: tuple[MemoryId, ...]
+    turns: tuple[str, ...]
+    messages: int
+    digest: str
+
+
+class ForgetDescribedRequest(DescribeRequest):
+    """Forget what a preview showed, irreversibly; `digest` is the preview's."""
+
+    digest: Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
