@@ -5,7 +5,7 @@ path takes the driver's connection out of it. Every connection starts under one 
 what it was given.
 """
 
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterable, AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from importlib.resources import files
 from typing import Any, Protocol, cast
@@ -44,7 +44,9 @@ class Connection(Protocol):
 
     def is_closed(self) -> bool: ...  # noqa: D102 - asyncpg's own signature
 
-    def transaction(self) -> Any: ...  # noqa: ANN401, D102 - asyncpg's own signature
+    def transaction(self, *, isolation: str | None = None, readonly: bool = False) -> Any: ...  # noqa: ANN401, D102 - asyncpg's own signature
+
+    def cursor(self, query: str, *args: Any, prefetch: int | None = None) -> AsyncIterable[Row]: ...  # noqa: ANN401, D102 - asyncpg's own signature
 
 
 class Database:

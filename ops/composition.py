@@ -28,9 +28,11 @@ from projections.follower import Follower
 from projections.index import IndexReader
 from projections.keywords import Keywords
 from projections.milvus import Milvus
-from projections.model import Projection
+from projections.mirror import Mirror, TablesMirror
+from projections.model import Projection, Tables
 from projections.sessions import Sessions
 from projections.vector_index import VectorIndex
+from projections.vector_mirror import VectorsMirror
 from services.access.tokens import TokenSigner
 from services.describing.matcher import Matcher
 from services.forgetting.finisher import Finisher
@@ -52,6 +54,7 @@ from services.recall.recall import Recall
 from services.remembering.choose import Chooser
 from services.remembering.ingest import Ingest
 from services.remembering.remember import Rememberer
+from services.replay.diff import Differ
 from services.wire.limits import Limits
 from workers import erase, project, remember, seal
 from workers.delivery import Delivery, Route
@@ -291,10 +294,21 @@ class Composition:
     # ── workers ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
     def projections(self) -> dict[str, Projection]:
-        """Return every read model by name."""
+        """Return every read model by name (`projections.model.READ_MODELS`)."""
         index = IndexReader(self.vault("opener"))
         models: tuple[Projection, ...] = (Facts(index), Keywords(index), Sessions(), self.vectors)
         return {model.name: model for model in models}
+
+    def differ(self, *names: str, rest: float = 0) -> Differ:
+        """Compare read models with the log: those named, or all."""
+        mirrors: dict[str, Mirror] = {
+            name: TablesMirror(model)
+            if isinstance(model, Tables)
+            else VectorsMirror(self.milvus, IndexReader(self.vault("opener")))
+            for name, model in self.projections().items()
+            if not names or name in names
+        }
+        return Differ(self.log(None), mirrors, rest)
 
     def delivery(self, *routes: Route) -> Delivery:
         """Consume Redis streams."""

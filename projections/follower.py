@@ -7,6 +7,7 @@ from events.errors import CenotaphError
 from events.log import head, read_sealed
 from events.model import Position
 from events.postgres import Connection, Database
+from projections.exclusive import exclusive
 from projections.model import Projection
 from projections.unreadable import forget_notes, note, readable, require
 
@@ -83,7 +84,12 @@ class Follower:
         Raises:
             UnknownEventError: this build does not know an event's type or version; the old one goes on serving.
             TamperError: an event does not have the form of its version.
+            CenotaphError: another process rebuilds or compares this read model.
         """
+        async with exclusive(self._database, self.projection.name):
+            return await self._rebuild(progress)
+
+    async def _rebuild(self, progress: Callable[[int, int], None]) -> int:
         projection = self.projection
         async with self._database.connection() as connection:
             row = await connection.fetchrow(

@@ -2,10 +2,13 @@
 
 from collections.abc import Sequence
 from importlib.resources import files
-from typing import ClassVar, Protocol
+from typing import ClassVar, Final, Protocol
 
 from events.envelope import StoredEvent
 from events.postgres import Connection
+
+READ_MODELS: Final = ("facts", "keywords", "sessions", "vectors")
+"""The name of every read model; `ops/composition.py` makes one of each."""
 
 
 class Projection(Protocol):

@@ -2,18 +2,57 @@
 
 from base64 import b64decode
 from collections import defaultdict
+from collections.abc import Collection as AbstractCollection
 from collections.abc import Sequence
-from typing import ClassVar
+from typing import ClassVar, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from events.envelope import StoredEvent
-from events.model import Accepted, Position, Scope, Tombstoned
+from events.model import Accepted, MemoryId, Position, Scope, Tombstoned
 from events.postgres import Connection
 from projections.index import IndexReader
 from projections.milvus import Milvus
 from projections.vectors import Hit, Row, Vectors
+
+
+class Collection(Protocol):
+    """Where the rows go."""
+
+    async def upsert(self, rows: Sequence[Row]) -> int:
+        """Write what is newer, by position, than what is there; return how many rows that were."""
+
+    async def delete(self, scope: Scope, memory_ids: AbstractCollection[MemoryId]) -> int:
+        """Delete one person's rows of these memories; return how many there were."""
+
+
+async def follow(
+    collection: Collection, index: IndexReader, connection: Connection, events: Sequence[StoredEvent]
+) -> None:
+    """Write accepted versions and delete forgotten memories, person by person, in order."""
+    by_person: dict[Scope, list[StoredEvent]] = defaultdict(list)
+    for event in events:
+        if event.type in {Accepted.type, Tombstoned.type}:
+            by_person[event.scope].append(event)
+    for scope, own in by_person.items():
+        # a body that was fenced meanwhile does not open, so it is not written after its tombstone
+        bodies = await index.read(connection, scope, own)
+        await collection.upsert(
+            [
+                Row(
+                    scope,
+                    stored.event.memory_id,
+                    stored.event.version,
+                    stored.position or Position(0),
+                    np.frombuffer(b64decode(body.vector), dtype="<f4"),
+                )
+                for stored in own
+                if isinstance(stored.event, Accepted) and (body := bodies.get(stored.event_id)) is not None
+            ]
+        )
+        gone = {memory for each in own if isinstance(each.event, Tombstoned) for memory in each.event.memories}
+        await collection.delete(scope, gone)
 
 
 class VectorIndex:
@@ -39,29 +78,7 @@ class VectorIndex:
 
     async def apply(self, connection: Connection, place: str, events: Sequence[StoredEvent]) -> None:
         """Write accepted versions, delete forgotten memories, in order."""
-        collection = await self._at(place)
-        by_person: dict[Scope, list[StoredEvent]] = defaultdict(list)
-        for event in events:
-            if event.type in {Accepted.type, Tombstoned.type}:
-                by_person[event.scope].append(event)
-        for scope, own in by_person.items():
-            # a body that was fenced meanwhile does not open, so it is not written after its tombstone
-            bodies = await self._index.read(connection, scope, own)
-            await collection.upsert(
-                [
-                    Row(
-                        scope,
-                        stored.event.memory_id,
-                        stored.event.version,
-                        stored.position or Position(0),
-                        np.frombuffer(b64decode(body.vector), dtype="<f4"),
-                    )
-                    for stored in own
-                    if isinstance(stored.event, Accepted) and (body := bodies.get(stored.event_id)) is not None
-                ]
-            )
-            gone = {memory for each in own if isinstance(each.event, Tombstoned) for memory in each.event.memories}
-            await collection.delete(scope, gone)
+        await follow(await self._at(place), self._index, connection, events)
 
     async def swap(self, connection: Connection, place: str, built: str) -> str:
         """Let the rebuilt collection serve and drop the old one."""

@@ -7,11 +7,14 @@ from random import Random
 from typing import ClassVar
 from uuid import UUID, uuid4
 
-from events.envelope import Command, NewEvent, Part, memory_stream, turns_stream
+import numpy as np
+
+from events.envelope import Command, NewEvent, Part, event_id_of, memory_stream, turns_stream
 from events.log import EventLog
 from events.model import (
     Accepted,
     CommandId,
+    EventId,
     IndexBody,
     KeyId,
     Kind,
@@ -35,6 +38,7 @@ from events.model import (
 )
 from events.vault import Keyring, Vault
 from projections.sessions import message_part
+from projections.vectors import DIMENSION
 from tests.conftest import Stores
 
 NOW = datetime(2026, 8, 1, 9, tzinfo=UTC)
@@ -52,6 +56,7 @@ class Person:
     held: list[MemoryId] = field(default_factory=list)
     keys: dict[MemoryId, list[KeyId]] = field(default_factory=dict)
     said: dict[TurnId, tuple[MessageId, ...]] = field(default_factory=dict)
+    fenced: list[tuple[EventId, tuple[KeyId, ...]]] = field(default_factory=list)
 
     STEPS: ClassVar[dict[str, int]] = {"accept": 6, "supersede": 4, "reinforce": 5, "hold": 2, "reject": 1, "forget": 3}
 
@@ -121,14 +126,25 @@ class Person:
             turns=(turn,),
             orphaned=tuple(orphaned),
         )
-        await self.append(memory_stream(self.scope.subject_id), NewEvent(event, NOW))
+        command = await self.append(memory_stream(self.scope.subject_id), NewEvent(event, NOW))
+        self.fenced.append((event_id_of(command, 0), event.keys))
         for memory in gone:
             self.living.pop(memory, None)
             self.held = [held for held in self.held if held != memory]
 
-    async def append(self, stream: str, *events: NewEvent) -> None:
+    async def shred(self, stores: Stores) -> None:
+        """Carry out every erasure that waits: destroy the keys, remove the bodies."""
+        gone, self.fenced = self.fenced, []
+        await Vault(stores.eraser, stores.provider).destroy(self.scope, [key for _, keys in gone for key in keys])
+        async with stores.owner.connection() as connection:
+            for tombstone, _ in gone:
+                await connection.execute("select log.remove_bodies_v1($1)", tombstone)
+
+    async def append(self, stream: str, *events: NewEvent) -> CommandId:
         """Append a command of several events."""
-        await self.log.append(Command(CommandId(uuid4()), self.scope, stream, None, "worker:test", events))
+        command = CommandId(uuid4())
+        await self.log.append(Command(command, self.scope, stream, None, "worker:test", events))
+        return command
 
     async def _decide(self, *events: NewEvent, turn: TurnId) -> None:
         considered = TurnConsidered(turn_id=turn, counts={"any": 1}, extractor="dice", policy_digest="none")
@@ -153,7 +169,11 @@ class Person:
     def _index(self) -> IndexBody:
         terms = tuple(self.random.getrandbits(62) for _ in range(self.random.randint(1, 6)))
         tag = self.random.choice((None, self.random.randbytes(32).hex()))
-        return IndexBody(tag=tag, terms=terms, length=len(terms), model="none", vector=b64encode(bytes(8)).decode())
+        vector = np.array([self.random.gauss(0, 1) for _ in range(DIMENSION)])
+        unit = (vector / np.linalg.norm(vector)).astype("<f4")
+        return IndexBody(
+            tag=tag, terms=terms, length=len(terms), model="none", vector=b64encode(unit.tobytes()).decode()
+        )
 
     def _not_written(self, turn: TurnId, outcome: Outcome) -> NotWritten:
         held = outcome is Outcome.HELD
