@@ -107,10 +107,13 @@ def touched_by(events: Iterable[StoredEvent]) -> set[MemoryId]:
 def fold(state: State, events: Iterable[StoredEvent]) -> State:
     """Apply events in stream order to a copy of the state."""
     state = dict(state)
+    stones = {fact.memory_id for fact in state.values() if fact.status == "forgotten"}
     for stored in events:
         event = stored.event
         if (fact := fact_of(stored)) is not None:
-            state[fact.memory_id, fact.version] = fact
+            # no decider writes a version behind the tombstone; whoever does resurrects nothing
+            gone = fact.memory_id in stones
+            state[fact.memory_id, fact.version] = replace(fact, status="forgotten") if gone else fact
         elif isinstance(event, Superseded):
             _update(state, event.memory_id, event.version, status="superseded")
         elif isinstance(event, Reinforced) and (old := state.get((event.memory_id, event.version))) is not None:
@@ -119,6 +122,7 @@ def fold(state: State, events: Iterable[StoredEvent]) -> State:
             for place, fact in list(state.items()):
                 if fact.memory_id in event.memories:
                     state[place] = replace(fact, status="forgotten")
+                    stones.add(fact.memory_id)
                 elif fact.memory_id in event.orphaned and fact.status != "forgotten":
                     state[place] = replace(fact, source_forgotten=True)
     return state

@@ -4,7 +4,8 @@ from collections.abc import Sequence
 
 from events.bodies import Lost, Shredded, open_bodies
 from events.envelope import StoredEvent
-from events.model import EventId, IndexBody, Scope
+from events.log import fenced
+from events.model import Accepted, EventId, IndexBody, Scope
 from events.postgres import Connection
 from events.vault import Vault
 
@@ -20,10 +21,16 @@ class IndexReader:
     async def read(
         self, connection: Connection, scope: Scope, events: Sequence[StoredEvent]
     ) -> dict[EventId, IndexBody]:
-        """Open the index bodies of one person's events; what was forgotten or lost is not in the answer."""
+        """Open the index bodies of one person's events; what was forgotten or lost is not in the answer.
+
+        Nor is a version of a memory that is fenced, even one that was written behind its tombstone.
+        """
         wanted = [event for event in events if event.part(PART) is not None]
         if not wanted:
             return {}
+        memories = {each.event_id: each.event.memory_id for each in wanted if isinstance(each.event, Accepted)}
+        stones = await fenced(connection, scope, set(memories.values()))
+        wanted = [event for event in wanted if memories.get(event.event_id) not in stones]
         keyring = await self._vault.keyring(scope)
         opened = await open_bodies(connection, keyring, ((event, PART) for event in wanted))
         return {

@@ -57,8 +57,17 @@ class Person:
     keys: dict[MemoryId, list[KeyId]] = field(default_factory=dict)
     said: dict[TurnId, tuple[MessageId, ...]] = field(default_factory=dict)
     fenced: list[tuple[EventId, tuple[KeyId, ...]]] = field(default_factory=list)
+    stones: dict[MemoryId, int] = field(default_factory=dict)
 
-    STEPS: ClassVar[dict[str, int]] = {"accept": 6, "supersede": 4, "reinforce": 5, "hold": 2, "reject": 1, "forget": 3}
+    STEPS: ClassVar[dict[str, int]] = {
+        "accept": 6,
+        "supersede": 4,
+        "reinforce": 5,
+        "hold": 2,
+        "reject": 1,
+        "forget": 3,
+        "resurrect": 2,
+    }
 
     async def live(self, steps: int) -> None:
         """Say and decide so many things, each appended to the real log."""
@@ -109,6 +118,18 @@ class Person:
         self.keys[event.candidate_id] = [key.key_id]
         await self._decide(NewEvent(event, NOW, (Part("memory", MessageBody(content="对花生过敏"), key),)), turn=turn)
 
+    async def resurrect(self, turn: TurnId) -> None:
+        """Write a version of a forgotten memory, as no decider would, and hear it again."""
+        if self.stones:
+            memory = self.random.choice(list(self.stones))
+            self.stones[memory] += 1
+            accepted = await self._accepted(memory, self.stones[memory], turn)
+            del self.living[memory]
+            again = Reinforced(
+                candidate_id=MemoryId(uuid4()), memory_id=memory, version=self.stones[memory], turn_id=turn
+            )
+            await self._decide(accepted, NewEvent(again, NOW), turn=turn)
+
     async def reject(self, turn: TurnId) -> None:
         """Refuse a candidate."""
         await self._decide(NewEvent(self._not_written(turn, Outcome.REJECTED), NOW), turn=turn)
@@ -129,7 +150,7 @@ class Person:
         command = await self.append(memory_stream(self.scope.subject_id), NewEvent(event, NOW))
         self.fenced.append((event_id_of(command, 0), event.keys))
         for memory in gone:
-            self.living.pop(memory, None)
+            self.stones[memory] = self.living.pop(memory, 1)
             self.held = [held for held in self.held if held != memory]
 
     async def shred(self, stores: Stores) -> None:

@@ -24,6 +24,8 @@ def truth(events: Iterable[StoredEvent]) -> Truth:
         later = history[born + 1 :]
         own = [name for name, it in later if (it.get("memory_id"), it.get("version")) == (memory, version)]
         stones = [at for at, (name, it) in enumerate(later) if name == "tombstoned" and memory in it["memories"]]
+        if any(name == "tombstoned" and memory in it["memories"] for name, it in history[:born]):
+            stones.insert(0, 0)  # forgotten before this version was written: it never lived
         until = stones[0] if stones else len(later)
         orphaned = any(name == "tombstoned" and memory in it["orphaned"] for name, it in later[:until])
         if stones:
