@@ -133,6 +133,11 @@ class StoredEvent:
         """
         return TODAY.event(self.type, self.schema_version, self.document, self.position)
 
+    @property
+    def said_at(self) -> datetime:
+        """The event's own time as far as it can be believed: nothing happens after it was recorded."""
+        return min(self.occurred_at, self.recorded_at)
+
     def part(self, name: str) -> PartRef | None:
         """Find a body part by name."""
         return next((part for part in self.parts if part.name == name), None)

@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Literal
 from uuid import UUID
 
@@ -172,6 +173,18 @@ async def read_choices(connection: Connection, scope: Scope, stream: str) -> lis
         stream,
     )
     return [stored(row["envelope"], row["position"]) for row in rows]
+
+
+async def read_tombstones(connection: Connection, scope: Scope, stream: str, since: datetime) -> list[StoredEvent]:
+    """Read the tombstones of one stream that were recorded at or after a moment, sealed or not."""
+    rows = await connection.fetch(
+        """select envelope from log.event
+           where tenant_id = $1 and stream = $2 and type = 'tombstoned' and recorded_at >= $3""",
+        scope.tenant_id,
+        stream,
+        since,
+    )
+    return [stored(row["envelope"], None) for row in rows]
 
 
 async def read_command(connection: Connection, command_id: CommandId) -> list[StoredEvent]:

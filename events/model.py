@@ -340,7 +340,8 @@ class Tombstoned(Event):
 
     `memories` and `messages` are fenced in the same transaction; `keys` are destroyed in the vault; `turns` are those
     whose messages go; `orphaned` are living memories that cited one of these messages and stay, marked "source
-    forgotten".
+    forgotten". `topics` are what is left of what the memories were about: HMAC-SHA256, hex, under the person's lookup
+    secret, by which an older message that says it again is known (R41). None where that could not be read.
     """
 
     type = "tombstoned"
@@ -351,6 +352,7 @@ class Tombstoned(Event):
     turns: tuple[TurnId, ...] = ()
     injected: tuple[TurnId, ...] = ()
     orphaned: tuple[MemoryId, ...] = ()
+    topics: tuple[str, ...] | None = None
 
 
 class LayerFinding(Frozen):

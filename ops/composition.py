@@ -203,7 +203,7 @@ class Composition:
             ingest=self.ingest,
             contexts=Contexts(reader, keeper, self.recall),
             catalogue=Catalogue(reader, keeper),
-            forgetter=Forgetter(self.log("appender"), reader),
+            forgetter=Forgetter(self.log("appender"), reader, keeper),
             previews=Previews(reader, keeper, self.embedder, self.matcher),
             chooser=Chooser(keeper, self.events, reader, shipped_policy()),
             receipt_book=Receipts(reader, keeper),

@@ -57,13 +57,15 @@ class Plant:
 
     # ── turn → memory ─────────────────────────────────────────────────────────────────────────────────────────────────
 
-    def turn(self, *said: str, contexts: Sequence[UUID] = (), turn_id: str | None = None) -> TurnIn:
-        """Write a turn: the user's words, then the assistant's if there are any."""
+    def turn(
+        self, *said: str, contexts: Sequence[UUID] = (), turn_id: str | None = None, at: datetime | None = None
+    ) -> TurnIn:
+        """Write a turn: the user's words, then the assistant's if there are any; later than the one before it."""
         self._turns += 1
         return TurnIn(
             turn_id=turn_id or f"t{self._turns}",
             session_id="s1",
-            occurred_at=START + timedelta(minutes=self._turns),
+            occurred_at=at or START + timedelta(minutes=self._turns),
             messages=tuple(
                 MessageIn.model_validate(
                     {"message_id": f"m{number}", "role": ("user", "assistant")[number % 2], "content": text}
@@ -77,9 +79,11 @@ class Plant:
         """Hand a turn over."""
         return await self.composition.ingest.finalize(scope, turn, ACTOR)
 
-    async def say(self, scope: Scope, *said: str, contexts: Sequence[UUID] = ()) -> TurnOutcome:
+    async def say(
+        self, scope: Scope, *said: str, contexts: Sequence[UUID] = (), at: datetime | None = None
+    ) -> TurnOutcome:
         """Hand a turn over, consider it, and let every read model follow."""
-        turn = self.turn(*said, contexts=contexts)
+        turn = self.turn(*said, contexts=contexts, at=at)
         answer = await self.store(scope, turn)
         assert answer.position is not None
         await self.rememberer.consider(Position(answer.position))

@@ -27,6 +27,7 @@ create table log.event (
   unique (event_id),
   unique (command_id, ordinal)
 );
+create index event_tombstoned on log.event (tenant_id, stream, recorded_at) where type = 'tombstoned';
 create unique index event_seq on log.event (seq) include (leaf);
 -- what a person chose for all memories to come is few and read for every turn (projections/choices.py)
 create index event_choice on log.event (tenant_id, stream, version)

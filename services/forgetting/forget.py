@@ -1,15 +1,26 @@
 """The moment of forgetting: one transaction holds the tombstone and the fence (R41)."""
 
+import asyncio
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from uuid import UUID, uuid5
 
-from events.envelope import Command, NewEvent, memory_stream, stored, turns_stream
+import structlog
+
+from events.bodies import open_bodies
+from events.envelope import Command, NewEvent, StoredEvent, memory_stream, stored, turns_stream
+from events.errors import CenotaphError
 from events.log import append, read_command, read_stream, read_turns
-from events.model import CommandId, EventId, MemoryId, Scope, TurnFinalized, TurnId
+from events.model import MEMORY_PART, CommandId, EventId, MemoryBody, MemoryId, Scope, TurnFinalized, TurnId
 from events.postgres import Connection, Database
+from events.vault import Vault
 from projections.follower import position_of
 from projections.sessions import turns_with_contexts
 from services.forgetting.plan import plan, trace
+from services.governance.topic import topic_of
+
+_TOPICS_S = 1.0
+log = structlog.get_logger(__name__)
 
 
 class Forgetter:
@@ -18,11 +29,13 @@ class Forgetter:
     Args:
         appender: a pool under `cenotaph_appender`.
         reader: a pool under `cenotaph_reader`.
+        vault: with the right to open keys, for what the memory was about.
     """
 
-    def __init__(self, appender: Database, reader: Database) -> None:
+    def __init__(self, appender: Database, reader: Database, vault: Vault) -> None:
         self._appender = appender
         self._reader = reader
+        self._vault = vault
 
     async def forget(self, scope: Scope, memory_id: MemoryId, actor: str) -> EventId | None:
         """Fence a memory and name all that goes with it; return the tombstone's id, None where there is none such.
@@ -45,6 +58,7 @@ class Forgetter:
                 turns = await read_turns(reading, sorted(found.turns))
                 injected = await read_turns(reading, sorted(await _injected(reading, scope, memory_id)))
             event = plan(stream, found, memory_id, turns, injected)
+            event = event.model_copy(update={"topics": await self._topics(scope, found.versions)})
             command = Command(
                 CommandId(uuid5(memory_id, "forget")),
                 scope,
@@ -57,6 +71,20 @@ class Forgetter:
         async with self._reader.transaction(scope) as reading:
             (tombstone,) = await read_command(reading, command.command_id)
         return tombstone.event_id
+
+    async def _topics(self, scope: Scope, versions: Sequence[StoredEvent]) -> tuple[str, ...] | None:
+        """Digest what the versions are about, None where one cannot be read: the fence never waits for the vault."""
+        try:
+            async with asyncio.timeout(_TOPICS_S), self._reader.transaction(scope) as connection:
+                keyring = await self._vault.keyring(scope)
+                opened = await open_bodies(connection, keyring, ((version, MEMORY_PART) for version in versions))
+        except (CenotaphError, OSError, TimeoutError) as error:
+            log.warning("topics_unread", error=type(error).__name__)
+            return None
+        topics = {
+            topic_of(keyring, MemoryBody.model_validate_json(body)) for body in opened.values() if isinstance(body, bytes)
+        }
+        return tuple(sorted(topics)) if all(isinstance(body, bytes) for body in opened.values()) else None
 
 
 async def _injected(connection: Connection, scope: Scope, memory_id: MemoryId) -> set[TurnId]:

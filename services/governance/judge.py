@@ -9,6 +9,7 @@ from services.governance.gates.conflict import conflict
 from services.governance.gates.duplicate import duplicate
 from services.governance.gates.ephemeral import ephemeral
 from services.governance.gates.evidence import evidence
+from services.governance.gates.forgotten import forgotten
 from services.governance.gates.instruction import instruction
 from services.governance.gates.origin import origin
 from services.governance.gates.secret import secret
@@ -31,6 +32,7 @@ GATES: tuple[Gate, ...] = (
     assertion,
     sensitivity,
     confidence,
+    forgotten,
     duplicate,
     conflict,
 )

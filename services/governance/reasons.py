@@ -50,6 +50,7 @@ class Reason(StrEnum):
     CONSENT_WITHDRAWN = "consent_withdrawn", "sensitivity", "A sensitive class whose consent was withdrawn."
     LOW_CONFIDENCE = "low_confidence", "confidence", "Not sure enough to write without asking."
     NO_CONFIDENCE = "no_confidence", "confidence", "Not even sure enough to ask."
+    FORGOTTEN = "forgotten", "forgotten", "The person had it forgotten, and this message is older than that wish."
     SAME = "same", "duplicate", "Says again what a current memory says."
     ALREADY_HELD = "already_held", "duplicate", "Says again what is held and waits for the person."
     NEWER_STATEMENT = "newer_statement", "conflict", "A newer statement about the same thing."

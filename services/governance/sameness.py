@@ -69,6 +69,14 @@ def tag_basis(scope: str, key: str | None, value: str, policy: Policy | None = N
     return f"{scope}|{key or ''}|{normal}" if normal else None
 
 
+def topic_basis(claim: Claim) -> str:
+    """Return the string by which a claim about something forgotten is known: scope and key, or what it says without one.
+
+    Coarser than `tag_basis`: where there is a key, no value goes in, so what is kept of it tells none.
+    """
+    return f"{claim.scope}|{claim.key}" if claim.key else f"{claim.scope}||{normal_value(claim.value)}"
+
+
 def same_value(one: Claim, other: Claim) -> bool:
     """Say whether two claims name the same value, whatever their polarity."""
     return bool(normal_value(one.value)) and normal_value(one.value) == normal_value(other.value)

@@ -43,7 +43,7 @@ class View(Frozen):
 
     `suppressions` are those of this turn; `described` says, by the content of a candidate, how much it is about what
     the person said earlier not to remember (`aboutness`). `consents` names the sensitive classes the person opened,
-    `withdrawn` those they closed again.
+    `withdrawn` those they closed again. `forgotten` are the topics (`topic_basis`) of this turn that were forgotten after it was said.
     """
 
     turn: Turn
@@ -53,6 +53,7 @@ class View(Frozen):
     described: dict[str, float] = Field(default_factory=dict)
     consents: frozenset[str] = frozenset()
     withdrawn: frozenset[str] = frozenset()
+    forgotten: frozenset[str] = frozenset()
 
 
 class Ruling(Frozen):

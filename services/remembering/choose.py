@@ -83,7 +83,8 @@ class Chooser:
         asked = next((each for each in events if _is(each.event, suppression)), None)
         if asked is None:
             return False
-        event = Tombstoned(memories=(suppression,), messages=(), keys=tuple(part.key_id for part in asked.parts))
+        keys = tuple(part.key_id for part in asked.parts)
+        event = Tombstoned(memories=(suppression,), messages=(), keys=keys, topics=())  # it was never a memory
         await self._append(scope, actor, event)
         return True
 

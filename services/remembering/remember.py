@@ -44,7 +44,7 @@ from services.governance.judge import GATES, Gate, Living, View
 from services.governance.policy import Policy
 from services.governance.sameness import tag_basis
 from services.remembering.decide import Decision, counts_of, decide, events_of
-from services.remembering.state import snapshot
+from services.remembering.state import forgotten_since, snapshot
 
 _TRIES = 8
 _ACTOR = "worker:remember"
@@ -127,7 +127,7 @@ class Rememberer:
                 memory_stream(stored.scope.subject_id),
                 None,
                 _ACTOR,
-                (NewEvent(considered, stored.occurred_at),),
+                (NewEvent(considered, stored.said_at),),
             )
             await self._events.append(command)
 
@@ -150,6 +150,8 @@ class Rememberer:
             facts = [fact for fact in state.facts.values() if fact.status in {"current", "held"}]
             bodies = await open_memories(connection, keyring, facts)
             choices = await open_choices(connection, keyring)
+            # behind the version: a tombstone that comes later makes the append lose
+            forgotten = await forgotten_since(connection, keyring, stored.said_at, extraction.candidates)
         living, held = [], []
         for fact in facts:
             body = bodies.get(fact.event_id)
@@ -177,6 +179,7 @@ class Rememberer:
             consents=choices.consents.given,
             withdrawn=choices.consents.withdrawn,
             policy=self._policy,
+            forgotten=forgotten,
         )
         decisions = decide(extraction.candidates, view, held, lambda: MemoryId(uuid4()), self._gates)
         events = await self._events_of(keyring, stored, event, decisions)
@@ -215,16 +218,16 @@ class Rememberer:
         events = []
         for decision in decisions:
             *before, last = events_of(decision, event.turn_id, hold, stored)
-            events += [NewEvent(each, stored.occurred_at) for each in before]
+            events += [NewEvent(each, stored.said_at) for each in before]
             parts: tuple[Part, ...] = ()
             if (body := decision.body) is not None:
                 key = next(keys)
                 parts = (Part(MEMORY_PART, body, key),)
                 if decision.written:
                     parts += (Part(INDEX, self._index(keyring, body, next(vectors)), key),)
-            events.append(NewEvent(last, stored.occurred_at, parts))
+            events.append(NewEvent(last, stored.said_at, parts))
         considered = self._considered(event.turn_id, counts_of(decisions))
-        return (*events, NewEvent(considered, stored.occurred_at))
+        return (*events, NewEvent(considered, stored.said_at))
 
     def _index(self, keyring: Keyring, body: MemoryBody, vector: NDArray[np.float32]) -> IndexBody:
         tag = _tag(keyring, body)
@@ -259,6 +262,6 @@ async def _turn(connection: Connection, keyring: Keyring, stored: StoredEvent, e
         turn_id=event.turn_id,
         session_id=event.session_id,
         status=event.status,
-        occurred_at=stored.occurred_at,
+        occurred_at=stored.said_at,
         messages=tuple(messages),
     )

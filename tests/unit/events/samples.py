@@ -157,6 +157,7 @@ SAMPLES: tuple[tuple[Event, tuple[Part, ...]], ...] = (
             turns=(TURN,),
             injected=(TurnId(fixed(10)),),
             orphaned=(MemoryId(fixed(11)),),
+            topics=("cd" * 32,),
         ),
         (),
     ),

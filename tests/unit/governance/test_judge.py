@@ -15,7 +15,7 @@ EARLIER = NOON - timedelta(days=1)
 
 
 def test_the_gates_stand_in_the_order_of_the_specification() -> None:
-    """R13 names the order; a refusal names the first gate that objects."""
+    """R13 names the order, R41 puts `forgotten` before the duplicates; a refusal names the first gate that objects."""
     assert [gate.__name__ for gate in GATES] == [
         "origin",
         "evidence",
@@ -26,6 +26,7 @@ def test_the_gates_stand_in_the_order_of_the_specification() -> None:
         "assertion",
         "sensitivity",
         "confidence",
+        "forgotten",
         "duplicate",
         "conflict",
     ]

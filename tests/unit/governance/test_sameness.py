@@ -2,7 +2,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from services.governance.sameness import normal_value, tag_basis
+from services.governance.sameness import normal_value, tag_basis, topic_basis
+from tests.unit.governance.make import a_candidate, a_message
 
 
 @pytest.mark.parametrize(
@@ -50,3 +51,21 @@ def test_any_value_can_be_normalised(value: str) -> None:
     """No value makes normalising fail, and it is stable."""
     assert normal_value(value) == normal_value(value)
     tag_basis("personal", None, value)
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "same"),
+    [
+        ({"key": "taste.food", "value": "北京烤鸭"}, {"key": "taste.food", "value": "sushi"}, True),
+        ({"key": "taste.food"}, {"key": "taste.drink"}, False),
+        ({"key": "taste.food"}, {"key": "taste.food", "scope": "project:atlas"}, False),
+        ({"key": None, "value": "The Desk"}, {"key": None, "value": "desk"}, True),
+        ({"key": None, "value": "desk"}, {"key": None, "value": "chair"}, False),
+    ],
+)
+def test_a_topic_is_the_key_and_without_one_what_is_said(
+    one: dict[str, str | None], other: dict[str, str | None], same: bool
+) -> None:
+    """What a tombstone keeps of a keyed memory tells its key and no value."""
+    left, right = (a_candidate(a_message("x"), **each) for each in (one, other))
+    assert (topic_basis(left) == topic_basis(right)) is same
