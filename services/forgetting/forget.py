@@ -82,7 +82,9 @@ class Forgetter:
             log.warning("topics_unread", error=type(error).__name__)
             return None
         topics = {
-            topic_of(keyring, MemoryBody.model_validate_json(body)) for body in opened.values() if isinstance(body, bytes)
+            topic_of(keyring, MemoryBody.model_validate_json(body))
+            for body in opened.values()
+            if isinstance(body, bytes)
         }
         return tuple(sorted(topics)) if all(isinstance(body, bytes) for body in opened.values()) else None
 

@@ -70,7 +70,7 @@ def tag_basis(scope: str, key: str | None, value: str, policy: Policy | None = N
 
 
 def topic_basis(claim: Claim) -> str:
-    """Return the string by which a claim about something forgotten is known: scope and key, or what it says without one.
+    """Return the string by which a claim about something forgotten is known: scope and key, else what it says.
 
     Coarser than `tag_basis`: where there is a key, no value goes in, so what is kept of it tells none.
     """

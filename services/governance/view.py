@@ -43,7 +43,8 @@ class View(Frozen):
 
     `suppressions` are those of this turn; `described` says, by the content of a candidate, how much it is about what
     the person said earlier not to remember (`aboutness`). `consents` names the sensitive classes the person opened,
-    `withdrawn` those they closed again. `forgotten` are the topics (`topic_basis`) of this turn that were forgotten after it was said.
+    `withdrawn` those they closed again. `forgotten` are the topics (`topic_basis`) of this turn that were forgotten
+    after it was said.
     """
 
     turn: Turn

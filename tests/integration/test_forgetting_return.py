@@ -38,7 +38,7 @@ async def forgotten(plant: Plant, scope: Scope, memory: MemoryId) -> None:
 
 @pytest.mark.parametrize("said", SAYINGS)
 async def test_an_older_message_that_comes_late_brings_nothing_back(plant: Plant, said: str) -> None:
-    """It is held, with the reason, whatever its turn is called and after every read model was rebuilt; others are not."""
+    """It is held, with the reason, under any turn id and after every read model was rebuilt; others are not."""
     scope = await plant.person()
     late = now()
     await forgotten(plant, scope, await plant.remember(scope, said, "好的。"))
