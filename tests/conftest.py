@@ -6,6 +6,7 @@ from pathlib import Path
 from uuid import uuid4
 
 import pytest
+from hypothesis import settings
 
 from events.log import EventLog
 from events.model import Scope, SubjectId
@@ -15,6 +16,9 @@ from events.vault import Vault
 from ops.embedded.supervisor import Embedded, Endpoints
 from ops.migrations import migrate
 from ops.settings import load_settings
+
+settings.register_profile("untimed", deadline=None)  # a busy machine is no fault of the code
+settings.load_profile("untimed")
 
 
 @pytest.fixture(scope="session")
