@@ -59,7 +59,8 @@ from services.wire.limits import Limits
 from workers import erase, project, remember, seal
 from workers.delivery import Delivery, Route
 from workers.ingest import TurnStream
-from workers.jobs import Jobs
+from workers.jobs import ERASE, REMEMBER, TURNS, Jobs
+from workers.letters import LetterBox
 
 Closer = Callable[[], Awaitable[None]]
 Work = Callable[[], Awaitable[None]]
@@ -319,7 +320,7 @@ class Composition:
         return {
             "seal": ([lambda: seal.seal(Sealer(self.log("sealer")))], []),
             "project": ([self._project], []),
-            "ingest": ([], [lambda: TurnStream(self.ingest, self.tokens.verifier, self.letters, self.limits).route()]),
+            "ingest": ([], [lambda: self._turns().route()]),
             "remember": (
                 [lambda: remember.sweep(self.log("projector"), self.jobs, self.settings.sweep_after_s)],
                 [lambda: remember.RememberJobs(self._rememberer(), self.letters).route()],
@@ -329,6 +330,21 @@ class Composition:
                 [lambda: erase.EraseJobs(self.finisher, self.letters).route()],
             ),
         }
+
+    @property
+    def letter_box(self) -> LetterBox:
+        """Dead letters, with the handlers of their streams."""
+        return LetterBox(
+            DeadLetters(self.log("eraser"), self.vault("eraser")),
+            {
+                TURNS: self._turns(),
+                REMEMBER: remember.RememberJobs(self._rememberer(), self.letters),
+                ERASE: erase.EraseJobs(self.finisher, self.letters),
+            },
+        )
+
+    def _turns(self) -> TurnStream:
+        return TurnStream(self.ingest, self.tokens.verifier, self.letters, self.limits)
 
     async def _project(self) -> None:
         projector = self.log("projector")

@@ -164,10 +164,15 @@ async def turns_with_contexts(connection: Connection, scope: Scope, contexts: Co
 
 
 async def waiting(connection: Connection, older_than_s: float, limit: int) -> list[int]:
-    """Return the positions of turns that were not considered although they are old enough, oldest first."""
+    """Return the positions of turns that were not considered although they are old enough, oldest first.
+
+    Those whose job is a dead letter wait for its replay.
+    """
     rows = await connection.fetch(
         """select position from sessions.turn where not considered
-           and recorded_at < clock_timestamp() - make_interval(secs => $1) order by recorded_at limit $2""",
+           and recorded_at < clock_timestamp() - make_interval(secs => $1)
+           and not exists (select from ops.dead_letter d where d.stream = 'remember' and d.position = turn.position)
+           order by recorded_at limit $2""",
         older_than_s,
         limit,
     )

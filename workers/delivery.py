@@ -3,6 +3,8 @@
 FastStream neither redelivers, nor caps, nor dead-letters, nor survives the loss of a group. Here every stream has one
 reader and one reclaimer on the same handler, a janitor that parks what was delivered too often, and a watch that brings
 a stopped subscriber back. Handlers are idempotent, so delivering twice is harmless.
+
+A store that is away is not the entry's fault: such a delivery does not count, and the stream is held up for a while.
 """
 
 import asyncio
@@ -20,6 +22,9 @@ from faststream import AckPolicy
 from faststream.redis import RedisBroker, RedisStreamMessage, StreamSub
 from redis.exceptions import RedisError, ResponseError
 
+from events.errors import UnavailableError
+from workers.loop import Pause
+
 log = structlog.get_logger(__name__)
 
 Fields = Mapping[str, str]
@@ -32,6 +37,7 @@ _SILENT = logging.getLogger("cenotaph.faststream")
 _SILENT.addHandler(logging.NullHandler())
 _SILENT.propagate = False
 
+_AWAY = (UnavailableError, RedisError, OSError)
 _POLL_MS = 200
 _WATCH_S = 1.0
 
@@ -40,6 +46,7 @@ class Pending(TypedDict):
     """What XPENDING says of an entry."""
 
     message_id: bytes
+    consumer: bytes
     times_delivered: int
 
 
@@ -81,9 +88,13 @@ class Delivery:
         self._routes = routes
         self._cap = cap
         self._idle_ms = reclaim_idle_ms
+        # longer than the janitor waits, so that a poisoned entry is parked before it is tried again
+        self._reclaim_ms = reclaim_idle_ms * 3 // 2
         self._client = redis.from_url(url)
         self._broker = RedisBroker(url, logger=_SILENT, graceful_timeout=10.0)
         self._failures: dict[str, str] = {}
+        self._pauses = {route.stream: Pause() for route in routes}
+        self._stopping = asyncio.Event()
         self._watcher: asyncio.Task[None] | None = None
         consumer = f"{socket.gethostname()}-{os.getpid()}"
         for route in routes:
@@ -95,12 +106,11 @@ class Delivery:
                 max_records=16,
                 polling_interval=_POLL_MS,
             )
-            # the reclaimer waits longer than the janitor, so that a poisoned entry is parked before it is tried again
             reclaimer = StreamSub(
                 route.stream,
                 group=route.stream,
                 consumer=f"{consumer}-reclaim",
-                min_idle_time=self._idle_ms * 3 // 2,
+                min_idle_time=self._reclaim_ms,
                 polling_interval=min(self._idle_ms, 1000),
             )
             for subscription, workers in ((reader, route.concurrency), (reclaimer, 1)):
@@ -117,6 +127,7 @@ class Delivery:
 
     async def stop(self) -> None:
         """Finish what is being worked on and stop; the rest stays pending and is taken over by the next consumer."""
+        self._stopping.set()
         if self._watcher is not None:
             self._watcher.cancel()
             with suppress(asyncio.CancelledError):
@@ -135,15 +146,48 @@ class Delivery:
             entry_id = raw["message_ids"][0].decode()
             try:
                 await route.work(_decode(raw["data"]), entry_id)
+            except _AWAY as error:
+                log.warning("delivery_postponed", stream=route.stream, entry=entry_id, error=type(error).__name__)
+                await self._postpone(route, entry_id)
+                raise
             except Exception as error:
                 self._failures[entry_id] = type(error).__name__
                 log.warning("delivery_failed", stream=route.stream, entry=entry_id, error=type(error).__name__)
                 raise
             self._failures.pop(entry_id, None)
+            self._pauses[route.stream].over()
             # deleted before FastStream acknowledges it: nothing handed over stays in Redis
             await self._client.xdel(route.stream, entry_id)
 
         return handle
+
+    async def _postpone(self, route: Route, entry_id: str) -> None:
+        """Take a delivery out of the count, then hold its place so that no other entry meets the same outage."""
+        seconds = self._pauses[route.stream].next()
+        try:
+            for entry in await self._pending(route, entry_id, entry_id, 1):
+                await self._client.xclaim(
+                    route.stream,
+                    route.stream,
+                    entry["consumer"].decode(),
+                    min_idle_time=0,
+                    message_ids=[entry_id],
+                    idle=max(0, self._reclaim_ms - int(seconds * 1000)),  # reclaimed when the pause is over
+                    retrycount=max(0, entry["times_delivered"] - 1),
+                    justid=True,
+                )
+        except (RedisError, OSError) as error:
+            log.warning("redis_unavailable", error=type(error).__name__)
+        with suppress(TimeoutError):
+            await asyncio.wait_for(self._stopping.wait(), seconds)
+
+    async def _pending(self, route: Route, first: str, last: str, count: int, idle_ms: int = 0) -> "list[Pending]":
+        return cast(
+            "list[Pending]",
+            await self._client.xpending_range(
+                route.stream, route.stream, min=first, max=last, count=count, idle=idle_ms or None
+            ),
+        )
 
     async def _groups(self) -> None:
         for route in self._routes:
@@ -168,13 +212,7 @@ class Delivery:
 
     async def _park_poisoned(self) -> None:
         for route in self._routes:
-            pending = cast(
-                "list[Pending]",
-                await self._client.xpending_range(
-                    route.stream, route.stream, min="-", max="+", count=100, idle=self._idle_ms
-                ),
-            )
-            for entry in pending:
+            for entry in await self._pending(route, "-", "+", 100, self._idle_ms):
                 if entry["times_delivered"] >= self._cap:
                     await self._try_to_park(route, entry["message_id"].decode(), entry["times_delivered"])
 

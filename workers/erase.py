@@ -4,9 +4,9 @@ import asyncio
 from functools import partial
 
 from services.forgetting.finisher import Finisher
-from services.forgetting.letters import DeadLetters
+from services.forgetting.letters import DeadLetters, Parked
 from workers.delivery import Fields, Route
-from workers.jobs import ERASE, park_job, position_of
+from workers.jobs import ERASE, job_of, park_job, position_of
 from workers.loop import forever
 
 _PENDING_EVERY_S = 1.0
@@ -27,6 +27,14 @@ class EraseJobs:
         """Carry one erasure as far as it goes; what stays pending is tried again from the log."""
         del entry_id
         await self._finisher.finish(position_of(fields))
+
+    async def replay(self, letter: Parked, text: str | None) -> None:
+        """Carry the erasure of a parked job on."""
+        del text
+        await self.take(job_of(letter), letter.entry_id)
+
+    async def drop(self, letter: Parked) -> None:
+        """Do nothing: the erasure itself is in the log and is tried again from there."""
 
 
 async def resume(finisher: Finisher) -> None:

@@ -14,7 +14,7 @@ from events.model import Scope
 from services.access.credentials import CredentialError
 from services.access.rights import Right, may
 from services.access.tokens import TokenVerifier
-from services.forgetting.letters import DeadLetters
+from services.forgetting.letters import DeadLetters, Parked
 from services.forgetting.said import unescaped
 from services.governance.secrets import redact
 from services.remembering.ingest import Ingest
@@ -51,13 +51,32 @@ class TurnStream:
         """Store one turn, or park at once what no retry can help."""
         try:
             scope = self._owner(fields)
-            raw = fields.get("turn", "").encode()
-            if len(raw) > self._limits.max_body_bytes:
-                raise BadInputError("the turn is too large")  # noqa: TRY301 - parked with the others below
-            await self._ingest.finalize(scope, read(TurnIn, raw, self._limits), "stream")
+            await self._store(scope, fields.get("turn", ""))
         except (CredentialError, BadInputError, TurnConflictError, ScopeError) as error:
             await self.park(Letter(TURNS, entry_id, fields, 1, type(error).__name__))
             log.warning("turn_refused", entry=entry_id, reason=type(error).__name__)
+
+    async def _store(self, scope: Scope, text: str) -> None:
+        raw = text.encode()
+        if len(raw) > self._limits.max_body_bytes:
+            raise BadInputError("the turn is too large")
+        await self._ingest.finalize(scope, read(TurnIn, raw, self._limits), "stream")
+
+    async def replay(self, letter: Parked, text: str | None) -> None:
+        """Store a parked turn; its secrets were replaced when it was parked, as they would have been here.
+
+        Raises:
+            BadInputError: it cannot be stored, or nothing of it was kept.
+            TurnConflictError: its id is known with another body.
+        """
+        if letter.scope is None or text is None:
+            raise BadInputError(
+                f"nothing of dead letter {letter.letter_id} was kept; whoever sent it must send it again"
+            )
+        await self._store(letter.scope, text)
+
+    async def drop(self, letter: Parked) -> None:
+        """Do nothing: the turn is in no log yet."""
 
     async def park(self, letter: Letter) -> None:
         """Keep an entry under its owner's key, secrets replaced; without a valid token only the reason is kept."""

@@ -1,16 +1,15 @@
 """The remembering worker: considers turns by their position, and sweeps up those whose job was lost."""
 
 import asyncio
-from contextlib import suppress
 
 from events import failpoint
 from events.model import Position
 from events.postgres import Database
 from projections.sessions import waiting
-from services.forgetting.letters import DeadLetters
+from services.forgetting.letters import DeadLetters, Parked
 from services.remembering.remember import Rememberer
 from workers.delivery import Fields, Letter, Route
-from workers.jobs import REMEMBER, Jobs, park_job, position_of
+from workers.jobs import REMEMBER, Jobs, job_of, park_job, position_of
 from workers.loop import forever
 
 _BATCH = 500
@@ -34,10 +33,21 @@ class RememberJobs:
         failpoint.hit("remember.appended")
 
     async def park(self, letter: Letter) -> None:
-        """Keep the reason and end the turn, or the sweeper would ask for it for ever."""
+        """Keep reason and position; the turn stays open, unswept, until the letter is replayed or dropped.
+
+        Its one `turn_considered` is not spent on a failure, so that a replay can still end it with its real outcome.
+        """
         await park_job(self._letters, letter)
-        with suppress(KeyError, ValueError):  # an entry that names no position has no turn to end
-            await self._rememberer.give_up(position_of(letter.fields))
+
+    async def replay(self, letter: Parked, text: str | None) -> None:
+        """Consider the turn of a parked job."""
+        del text
+        await self.take(job_of(letter), letter.entry_id)
+
+    async def drop(self, letter: Parked) -> None:
+        """End the turn of a parked job for good, as one that could not be considered."""
+        if letter.position is not None:
+            await self._rememberer.give_up(Position(letter.position))
 
 
 async def sweep(projector: Database, jobs: Jobs, after_s: float) -> None:

@@ -53,6 +53,7 @@ create table ops.dead_letter (
   deliveries integer not null,
   key_id     uuid,
   ciphertext bytea,
+  position   bigint, -- what a job was about; such a letter holds no content
   at         timestamptz not null default clock_timestamp(),
   unique (stream, entry_id)
 );
@@ -80,4 +81,5 @@ grant select, update on ops.read to cenotaph_eraser;
 grant select, insert, update on ops.erasure to cenotaph_eraser;
 grant select, insert, delete on ops.dead_letter to cenotaph_eraser;
 grant insert on ops.dead_letter to cenotaph_appender;
+grant select (stream, position) on ops.dead_letter to cenotaph_projector; -- the sweeper passes parked turns by
 grant select on ops.read, ops.erasure, ops.dead_letter to cenotaph_prober;

@@ -2,16 +2,32 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import ClassVar
 from uuid import UUID, uuid4
 
 from events.envelope import StoredEvent, decrypt, encrypt
-from events.model import KeyId, LayerFinding, Scope
-from events.postgres import Connection, Database
+from events.model import KeyId, LayerFinding, Scope, SubjectId, TenantId
+from events.postgres import Connection, Database, Row
 from events.vault import Vault
 from services.forgetting.layers import finding
 from services.forgetting.question import Question
 from services.forgetting.said import says
+
+
+@dataclass(frozen=True, slots=True)
+class Parked:
+    """One parked message without its content; `position` is what a job was about, `sealed` whether a text was kept."""
+
+    letter_id: UUID
+    scope: Scope | None
+    stream: str
+    entry_id: str
+    reason: str
+    deliveries: int
+    position: int | None
+    at: datetime
+    sealed: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +58,15 @@ class DeadLetters:
         self._vault = vault
 
     async def park(
-        self, scope: Scope | None, *, stream: str, entry_id: str, reason: str, deliveries: int, text: str | None
+        self,
+        scope: Scope | None,
+        *,
+        stream: str,
+        entry_id: str,
+        reason: str,
+        deliveries: int,
+        text: str | None,
+        position: int | None = None,
     ) -> None:
         """Keep a message with its reason; without an owner only the reason is kept. Parking twice keeps one."""
         letter, key_id, ciphertext = uuid4(), None, None
@@ -53,7 +77,7 @@ class DeadLetters:
         async with self._database.connection() as connection:
             await connection.execute(
                 "insert into ops.dead_letter (letter_id, tenant_id, subject_id, stream, entry_id, reason, deliveries,"
-                " key_id, ciphertext) values ($1, $2, $3, $4, $5, $6, $7, $8, $9)"
+                " key_id, ciphertext, position) values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)"
                 " on conflict (stream, entry_id) do nothing",
                 letter,
                 None if scope is None else scope.tenant_id,
@@ -64,12 +88,38 @@ class DeadLetters:
                 deliveries,
                 key_id,
                 ciphertext,
+                position,
             )
 
     async def of(self, scope: Scope) -> Sequence[DeadLetter]:
         """Open one person's dead letters."""
         async with self._database.connection() as connection:
             return await _open(connection, self._vault, scope)
+
+    async def parked(self, stream: str | None = None) -> list[Parked]:
+        """List the dead letters of everybody, oldest first, without what they say; of one stream where it is named."""
+        async with self._database.connection() as connection:
+            rows = await connection.fetch(
+                "select letter_id, tenant_id, subject_id, stream, entry_id, reason, deliveries, position, at,"
+                " ciphertext is not null as sealed from ops.dead_letter where $1::text is null or stream = $1"
+                " order by at, letter_id",
+                stream,
+            )
+        return [_parked(row) for row in rows]
+
+    async def text(self, letter: Parked) -> str | None:
+        """Open one letter; None where nothing of it was kept."""
+        if letter.scope is None:
+            return None
+        return next((each.text for each in await self.of(letter.scope) if each.letter_id == letter.letter_id), None)
+
+    async def remove(self, letter: Parked) -> None:
+        """Destroy one letter, its key first."""
+        async with self._database.connection() as connection:
+            key = await connection.fetchval("select key_id from ops.dead_letter where letter_id = $1", letter.letter_id)
+            if letter.scope is not None and key is not None:
+                await self._vault.destroy(letter.scope, [KeyId(key)])
+            await connection.execute("delete from ops.dead_letter where letter_id = $1", letter.letter_id)
 
     async def erase(self, tombstone: StoredEvent, question: Question) -> None:
         """Destroy the person's letters that say it, keys first."""
@@ -125,6 +175,23 @@ async def _open(connection: Connection, vault: Vault, scope: Scope) -> list[Dead
             )
         )
     return letters
+
+
+def _parked(row: Row) -> Parked:
+    scope = None
+    if row["subject_id"] is not None:
+        scope = Scope(tenant_id=TenantId(row["tenant_id"]), subject_id=SubjectId(row["subject_id"]))
+    return Parked(
+        row["letter_id"],
+        scope,
+        row["stream"],
+        row["entry_id"],
+        row["reason"],
+        row["deliveries"],
+        row["position"],
+        row["at"],
+        row["sealed"],
+    )
 
 
 def _saying(letters: Sequence[DeadLetter], question: Question) -> list[DeadLetter]:

@@ -16,8 +16,10 @@ import pytest
 import redis.asyncio as redis
 from redis.exceptions import RedisError
 
+from events.errors import UnavailableError
 from ops.embedded import VALKEY, Embedded
 from ops.settings import load_settings
+from workers import loop
 from workers.delivery import Delivery, Letter, Route
 
 CAP = 3
@@ -54,11 +56,14 @@ class Consumer:
     done: list[str] = field(default_factory=list)
     parked: list[Letter] = field(default_factory=list)
     unparkable: bool = False
+    away: bool = False
 
     async def work(self, fields: Mapping[str, str], _entry_id: str) -> None:
         """Take an entry."""
         number = fields["n"]
         self.seen[number] += 1
+        if self.away:
+            raise UnavailableError("the store is away")
         if number.startswith("poison"):
             raise LookupError(number)
         self.done.append(number)
@@ -163,6 +168,26 @@ async def test_poison_is_parked_with_its_reason_and_the_others_flow(
     assert (letter.stream, letter.fields, letter.reason) == (stream, {"n": "poison"}, "LookupError")
     assert letter.deliveries == consumer.seen["poison"] == CAP
     assert sorted(consumer.done) == ["1", "2", "3"]
+
+
+async def test_deliveries_while_a_store_is_away_do_not_count(
+    valkey: Embedded, client: "redis.Redis", stream: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Entries outlast any outage and are done when it is over; poison then still gets all its tries."""
+    monkeypatch.setattr(loop, "_LONGEST_PAUSE_S", 0.4)
+    await put(client, stream, "1", "poison")
+    consumer = Consumer(away=True)
+    async with consumer.on(valkey.endpoints.redis_url, stream):
+        await until(lambda: min(consumer.seen["1"], consumer.seen["poison"]) > CAP)
+        assert consumer.parked == []
+        consumer.away = False
+        tried = consumer.seen["poison"]
+        await until(lambda: len(consumer.parked) == 1)
+        await empty(client, stream)
+    assert consumer.done == ["1"]
+    (letter,) = consumer.parked
+    assert (letter.fields, letter.reason) == ({"n": "poison"}, "LookupError")
+    assert CAP - 1 <= consumer.seen["poison"] - tried <= CAP  # the last of the outage may be under way when it ends
 
 
 async def test_one_letter_that_cannot_be_parked_holds_up_no_other(

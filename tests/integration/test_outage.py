@@ -3,16 +3,23 @@
 import asyncio
 import os
 import signal
-from collections.abc import AsyncIterator, Iterator
+from collections import Counter
+from collections.abc import AsyncIterator, Iterator, MutableMapping
 from contextlib import contextmanager
+from typing import Any
 
 import pytest
+from structlog.testing import capture_logs
 
 from events.errors import UnavailableError
+from events.model import Scope
 from events.postgres import Database
-from ops.embedded import MILVUS, POSTGRES_LOG
+from ops.composition import Composition
+from ops.embedded import MILVUS, POSTGRES_LOG, POSTGRES_VAULT
+from ops.run import Running
 from services.wire.recall import ContextRequest, RecallRole, SearchRequest
 from tests.plant import Plant, planted
+from workers import loop
 
 SLOTS = 4
 
@@ -82,3 +89,37 @@ async def test_a_degraded_recall_proves_nothing(plant: Plant) -> None:
     scope = await plant.person()
     with hanging(plant, MILVUS), pytest.raises(UnavailableError):
         await plant.composition._ask(scope, "北京烤鸭")
+
+
+async def test_turns_outlast_an_outage_of_the_vault(plant: Plant, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The vault is away for more deliveries than the cap allows: then every turn ends with its real outcome."""
+    monkeypatch.setattr(loop, "_LONGEST_PAUSE_S", 0.4)
+    scope, cap = await plant.person(), 2
+    turns = [plant.turn("我住在苏州", "好的。"), plant.turn("Please always keep your answers short.", "OK.")]
+    for turn in turns:
+        await plant.store(scope, turn)
+    settings = plant.another().settings.model_copy(update={"delivery_cap": cap, "reclaim_idle_ms": 200})
+    await plant.kill(POSTGRES_VAULT)
+    with capture_logs() as lines:
+        async with Running(Composition(settings, plant.composition.endpoints), ("project", "remember"), door=False):
+            async with asyncio.timeout(60):
+                while sum(count > cap for count in postponed(lines).values()) < len(turns):  # noqa: ASYNC110 - no bell
+                    await asyncio.sleep(0.05)
+            plant.embedded.revive(POSTGRES_VAULT)
+            async with asyncio.timeout(60):
+                while {await outcome(plant, scope, turn.turn_id) for turn in turns} != {(("accept", 1),)}:  # noqa: ASYNC110 - no bell
+                    await asyncio.sleep(0.05)
+    async with plant.owner() as connection:
+        assert await connection.fetchval("select count(*) from ops.dead_letter") == 0
+
+
+def postponed(lines: "list[MutableMapping[str, Any]]") -> Counter[str]:
+    """Count by entry how often a delivery was taken back."""
+    return Counter(line["entry"] for line in lines if line["event"] == "delivery_postponed")
+
+
+async def outcome(plant: Plant, scope: Scope, turn: str) -> tuple[tuple[str, int], ...]:
+    """Say with which counts a turn ended; nothing while it has not."""
+    found = await plant.composition.backend.catalogue.outcome(scope, turn)
+    assert found is not None
+    return tuple(sorted((found.counts or {}).items()))
