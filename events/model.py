@@ -43,6 +43,13 @@ class Origin(StrEnum):
     SUBAGENT = "subagent"
 
 
+ANSWERS: Final = frozenset({Origin.ASSISTANT, Origin.SUBAGENT})
+"""What an agent said in a turn."""
+
+FROM_CONTEXT: Final = ANSWERS | {Origin.INJECTED}
+"""Where the words of a compiled context may stand in the turn it was injected into."""
+
+
 class TurnStatus(StrEnum):
     """How a turn ended; only a completed one yields candidates."""
 
@@ -234,7 +241,10 @@ class MessageHead(Frozen):
 
 
 class TurnFinalized(Event):
-    """A turn is over and its messages are stored. `contexts` are the compiled contexts that were injected into it."""
+    """A turn is over and its messages are stored. `contexts` are the compiled contexts that were injected into it.
+
+    `withheld` are messages that were not stored: one of these contexts held what was forgotten before the turn came.
+    """
 
     type = "turn_finalized"
     turn_id: TurnId
@@ -242,6 +252,7 @@ class TurnFinalized(Event):
     status: TurnStatus
     messages: tuple[MessageHead, ...]
     contexts: tuple[UUID, ...] = ()
+    withheld: tuple[MessageId, ...] = ()
 
 
 class CandidateProposed(Event):

@@ -37,6 +37,7 @@ from services.access.tokens import TokenSigner
 from services.describing.matcher import Matcher
 from services.forgetting.finisher import Finisher
 from services.forgetting.forget import Forgetter
+from services.forgetting.keywords import KeywordProbe
 from services.forgetting.layers import Registry
 from services.forgetting.letters import DeadLetterProbe, DeadLetters
 from services.forgetting.previews import Previews
@@ -179,7 +180,7 @@ class Composition:
     @cached_property
     def ingest(self) -> Ingest:
         """Stores turns."""
-        return Ingest(self.vault("keeper"), self.events, self.log("reader"))
+        return Ingest(self.vault("keeper"), self.events, self.log("reader"), self.log("appender"))
 
     @cached_property
     def letters(self) -> DeadLetters:
@@ -263,6 +264,7 @@ class Composition:
             ),
             probes=(
                 *table_probes(prober),
+                KeywordProbe(prober),
                 KeyProbe(self.vault("opener")),
                 vectors,
                 ReadPathProbe(self._ask),
@@ -279,7 +281,10 @@ class Composition:
         found = await self.recall.recall(scope, text)
         if found.degraded:
             raise UnavailableError("a path of recall does not answer, so what it would return is not known")
-        return [Answer(each.fact.memory_id, each.body) for each in found.recalled[:_PROBE_ANSWERS]]
+        return [
+            Answer(each.fact.memory_id, each.body, min(each.fact.occurred_at, each.fact.recorded_at))
+            for each in found.recalled[:_PROBE_ANSWERS]
+        ]
 
     @cached_property
     def finisher(self) -> Finisher:

@@ -16,7 +16,8 @@ create table ops.read (
   role       text not null,
   memories   uuid[] not null,
   versions   integer[] not null,
-  at         timestamptz not null default clock_timestamp()
+  at         timestamptz not null default clock_timestamp(),
+  forgotten  boolean not null default false -- something that went into it was forgotten; its id is taken out
 );
 create index read_memories on ops.read using gin (memories);
 

@@ -26,7 +26,7 @@ from services.forgetting.second_place import Directory
 _PREPARE_S = 1.0
 _ACTOR = "worker:erase"
 NEGATIVE_QUERIES = frozenset(
-    {"by_id", "by_id_other_tenant", "exact_text", "exact_text_or_id", "stored_vector", "paraphrase"}
+    {"by_id", "by_id_other_tenant", "exact_text", "exact_text_or_id", "stored_keywords", "stored_vector", "paraphrase"}
 )
 log = structlog.get_logger(__name__)
 

@@ -12,7 +12,7 @@ from events.postgres import Connection, Database, Row
 from events.vault import Vault
 from services.forgetting.layers import finding
 from services.forgetting.question import Question
-from services.forgetting.said import says
+from services.forgetting.said import said_after, says
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +41,7 @@ class DeadLetter:
     deliveries: int
     key_id: KeyId | None
     text: str | None
+    at: datetime
 
 
 class DeadLetters:
@@ -148,7 +149,7 @@ class DeadLetterProbe:
 
 async def _open(connection: Connection, vault: Vault, scope: Scope) -> list[DeadLetter]:
     rows = await connection.fetch(
-        "select letter_id, stream, entry_id, reason, deliveries, key_id, ciphertext from ops.dead_letter"
+        "select letter_id, stream, entry_id, reason, deliveries, key_id, ciphertext, at from ops.dead_letter"
         " where tenant_id = $1 and subject_id = $2",
         scope.tenant_id,
         scope.subject_id,
@@ -172,6 +173,7 @@ async def _open(connection: Connection, vault: Vault, scope: Scope) -> list[Dead
                 row["deliveries"],
                 row["key_id"],
                 text,
+                row["at"],
             )
         )
     return letters
@@ -195,7 +197,14 @@ def _parked(row: Row) -> Parked:
 
 
 def _saying(letters: Sequence[DeadLetter], question: Question) -> list[DeadLetter]:
-    return [letter for letter in letters if letter.text is not None and says(letter.text, question.texts)]
+    """Return the letters that say it and were not said anew since."""
+    return [
+        letter
+        for letter in letters
+        if letter.text is not None
+        and says(letter.text, question.texts)
+        and not said_after(letter.text, letter.at, question.forgotten_at)
+    ]
 
 
 def _bound(stream: str, entry_id: str) -> bytes:

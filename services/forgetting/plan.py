@@ -5,13 +5,14 @@ from dataclasses import dataclass
 
 from events.envelope import StoredEvent
 from events.model import (
+    ANSWERS,
+    FROM_CONTEXT,
     Accepted,
     CandidateProposed,
     KeyId,
     MemoryId,
     MessageId,
     NotWritten,
-    Origin,
     Outcome,
     Reinforced,
     Tombstoned,
@@ -20,8 +21,6 @@ from events.model import (
 )
 from projections.changes import fold
 from projections.sessions import message_part
-
-_ANSWERS = frozenset({Origin.ASSISTANT, Origin.SUBAGENT})
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,12 +78,14 @@ def plan(
         injected: those of the turns into which it was injected.
     """
     messages: dict[MessageId, KeyId] = {}
-    for stored, cited in [*((turn, found.cites) for turn in turns), *((turn, frozenset()) for turn in injected)]:
+    none = frozenset[MessageId]()
+    said = [*((turn, found.cites, ANSWERS) for turn in turns), *((turn, none, FROM_CONTEXT) for turn in injected)]
+    for stored, cited, going in said:
         event = stored.event
         assert isinstance(event, TurnFinalized), "the caller reads turns only"  # noqa: S101 - narrows the type
         keys = {part.name: part.key_id for part in stored.parts}
         for head in event.messages:
-            if head.message_id in cited or head.origin in _ANSWERS:
+            if head.message_id in cited or head.origin in going:
                 messages[head.message_id] = keys[message_part(head.message_id)]
     gone = frozenset(messages)
     orphaned = {

@@ -48,7 +48,7 @@ async def prepare(
         if head.origin is Origin.USER or _names_one(content, targets)
     )
     return question.model_copy(
-        update={"targets": targets, "messages_said": said, "prepared": len(targets) == len(versions) > 0}
+        update={"targets": targets, "messages_said": said, "prepared": len(targets) == len(versions)}
     )
 
 
@@ -69,7 +69,7 @@ def _target(body: MemoryBody, index: bytes | None) -> Target:
         return Target(claim=claim)
     found = IndexBody.model_validate_json(index)
     vector = np.frombuffer(b64decode(found.vector), dtype="<f4")
-    return Target(claim=claim, vector=tuple(map(float, vector)))
+    return Target(claim=claim, vector=tuple(map(float, vector)), tag=found.tag, terms=found.terms)
 
 
 async def _open_raw(

@@ -1,24 +1,30 @@
 """What the probes ask: prepared while the memory can still be read, sealed, and gone with the receipt (R42)."""
 
+from datetime import datetime
+
 from events.envelope import StoredEvent
 from events.model import Claim, Frozen, KeyId, MemoryId, MessageId, Scope, Tombstoned, TurnId
 
 
 class Target(Frozen):
-    """One version of the forgotten memory: what it said and how it could be found."""
+    """One version of the forgotten memory: what it said and how it could be found; see `IndexBody`."""
 
     claim: Claim
     vector: tuple[float, ...] = ()
+    tag: str | None = None
+    terms: tuple[int, ...] = ()
 
 
 class Question(Frozen):
     """Everything one erasure asks its layers. Ids are always there; `targets` and `messages_said` only if prepared.
 
+    What the person said after `forgotten_at` is said anew: it is no trace of what was forgotten, but a neighbour of it.
     `messages_said` are the words of the person, and those answers that name what is forgotten.
     `prepared` says whether every version could be read: without it the semantic probes cannot prove anything.
     """
 
     scope: Scope
+    forgotten_at: datetime
     memories: tuple[MemoryId, ...]
     messages: tuple[MessageId, ...]
     keys: tuple[KeyId, ...]
@@ -56,5 +62,10 @@ def bare_question(tombstone: StoredEvent) -> Question:
     event = tombstone.event
     assert isinstance(event, Tombstoned), "erasures are for tombstones"  # noqa: S101 - narrows the type
     return Question(
-        scope=tombstone.scope, memories=event.memories, messages=event.messages, keys=event.keys, turns=event.turns
+        scope=tombstone.scope,
+        forgotten_at=tombstone.recorded_at,
+        memories=event.memories,
+        messages=event.messages,
+        keys=event.keys,
+        turns=event.turns,
     )

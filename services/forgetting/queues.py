@@ -2,6 +2,7 @@
 
 from base64 import urlsafe_b64decode
 from collections.abc import Mapping
+from datetime import UTC, datetime
 from typing import ClassVar, cast
 
 import orjson
@@ -10,7 +11,7 @@ import redis.asyncio as redis
 from events.model import LayerFinding, Scope
 from services.forgetting.layers import finding
 from services.forgetting.question import Question
-from services.forgetting.said import says
+from services.forgetting.said import said_after, says
 
 STREAMS = ("turns", "remember", "erase")
 _PAGE = 1000
@@ -21,8 +22,8 @@ Entry = tuple[bytes, dict[bytes, bytes]]
 class QueueProbe:
     """Reads every entry of every stream, pending ones included, and looks for forgotten ids and words.
 
-    Words count in what the same person hands over: that somebody else says the same is no trace of this memory. An
-    entry that still waits may say the same thing anew; it meets the fence and the known turn id when it is taken up.
+    Words count in what the same person hands over: that somebody else says the same is no trace of this memory. Nor is
+    what the person said anew since; those entries are neighbours.
     """
 
     layer: ClassVar[str] = "async_queue"
@@ -33,23 +34,32 @@ class QueueProbe:
     async def ask(self, question: Question) -> LayerFinding:
         """Scan the streams."""
         ids = [str(each) for each in (*question.memories, *question.messages, *question.keys)]
-        entries = hits = 0
+        entries = hits = anew = 0
         for stream in STREAMS:
             start = "-"
             while page := cast("list[Entry]", await self._client.xrange(stream, min=start, count=_PAGE)):
                 entries += len(page)
-                for _, fields in page:
+                for entry_id, fields in page:
                     text = "\n".join(value.decode("utf-8", "replace") for value in fields.values())
                     words = question.texts if _owner(fields) in {None, question.scope} else ()
-                    hits += says(text, (*ids, *words))
+                    turn = fields.get(b"turn", b"").decode("utf-8", "replace")
+                    if says(text, ids):
+                        hits += 1
+                    elif says(text, words):
+                        later = said_after(turn, _arrived(entry_id), question.forgotten_at)
+                        hits, anew = (hits, anew + 1) if later else (hits + 1, anew)
                 start = f"({page[-1][0].decode()}"
-        return finding(
-            self.layer, {"entries": entries, "exact_text_or_id": hits}, "drained", lambda name: name != "entries"
-        )
+        checks = {"entries": entries, "exact_text_or_id": hits, "neighbours": anew}
+        return finding(self.layer, checks, "drained", lambda name: name == "exact_text_or_id")
 
     async def close(self) -> None:
         """Close the connection."""
         await self._client.aclose()
+
+
+def _arrived(entry_id: bytes) -> datetime:
+    """Read off an entry's id when the server took it: milliseconds since 1970, then a counter."""
+    return datetime.fromtimestamp(int(entry_id.partition(b"-")[0]) / 1000, UTC)
 
 
 def _owner(fields: Mapping[bytes, bytes]) -> Scope | None:

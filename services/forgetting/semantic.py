@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import ClassVar
 
 import numpy as np
@@ -87,10 +88,11 @@ class VectorLayerProbe:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """A memory the read path returned."""
+    """A memory the read path returned, and when the person said it."""
 
     memory_id: MemoryId
     claim: Claim
+    said_at: datetime
 
 
 Ask = Callable[[Scope, str], Awaitable[Sequence[Answer]]]
@@ -100,7 +102,7 @@ class ReadPathProbe:
     """Asks the product itself, as an agent would: by exact text and by paraphrase.
 
     A hit is the id, or a living memory that says the same: key, polarity, numbers and value agree. Neighbours are
-    counted.
+    counted, and so is what the person said anew since.
     """
 
     layer: ClassVar[str] = "read_path"
@@ -133,6 +135,8 @@ class ReadPathProbe:
 def _says_it(answer: Answer, question: Question) -> bool:
     if answer.memory_id in question.memories:
         return True
+    if answer.said_at > question.forgotten_at:
+        return False
     return any(
         (answer.claim.key, answer.claim.positive, answer.claim.scope)
         == (target.claim.key, target.claim.positive, target.claim.scope)

@@ -38,7 +38,7 @@ class Followed:
 
 
 class Reads:
-    """The record of what was put into contexts: ids only, and these go too."""
+    """The record of what was put into contexts: ids only, and these go too. What stays says that something went."""
 
     name: ClassVar[str] = "reads"
 
@@ -53,7 +53,7 @@ class Reads:
                     """update ops.read set
                          versions = (select coalesce(array_agg(v order by n), '{}')
                                      from unnest(memories, versions) with ordinality as t(m, v, n) where m <> $3),
-                         memories = array_remove(memories, $3)
+                         memories = array_remove(memories, $3), forgotten = true
                        where tenant_id = $1 and subject_id = $2 and memories @> array[$3::uuid]""",
                     tombstone.scope.tenant_id,
                     tombstone.scope.subject_id,
@@ -139,16 +139,6 @@ def table_probes(prober: Database) -> Sequence[TableProbe]:
                 " and m.tenant_id <> asked.tenant",
             },
             "facts",
-        ),
-        TableProbe(
-            "keyword_index",
-            prober,
-            {
-                "by_id": "select count(*) from keywords.entry, asked where memory_id = any(asked.memories)",
-                "by_id_other_tenant": "select count(*) from keywords.entry e, asked"
-                " where memory_id = any(asked.memories) and e.tenant_id <> asked.tenant",
-            },
-            "keywords",
         ),
         TableProbe(
             "recent_turns",

@@ -228,7 +228,7 @@ async def test_the_text_under_another_memory_id_keeps_the_receipt_pending(
     await plant.follow()
     shown = await plant.finish(scope, receipt)
     assert shown.decision == "DELETION_PENDING"
-    assert unproven(shown) == {"read_path"}
+    assert unproven(shown) == {"read_path", "keyword_index"}
     other = await plant.forget(scope, twin)
     await plant.follow()
     assert (await plant.finish(scope, other)).decision == "deletion_propagated"
@@ -347,3 +347,26 @@ async def copy(plant: Plant, scope: Scope, memory: MemoryId) -> MemoryId:
         )
     )
     return twin
+
+
+async def test_the_terms_under_a_stray_id_keep_the_receipt_pending(plant: Plant, owned: tuple[Scope, MemoryId]) -> None:
+    """A row of the keyword index that no memory stands behind is found by the stored terms; other rows are not."""
+    scope, memory = owned
+    await plant.remember(scope, "请记住：我喜欢北京。")
+    stray = uuid4()
+    async with plant.owner() as connection:
+        await connection.execute(
+            "insert into keywords.entry select tenant_id, subject_id, $2, version, terms, length from keywords.entry"
+            " where memory_id = $1",
+            memory,
+            stray,
+        )
+    receipt = await plant.forget(scope, memory)
+    await plant.follow()
+    shown = await plant.finish(scope, receipt)
+    assert shown.decision == "DELETION_PENDING"
+    assert unproven(shown) == {"keyword_index"}
+    assert shown.negative_queries["stored_keywords"] == 1
+    async with plant.owner() as connection:
+        await connection.execute("delete from keywords.entry where memory_id = $1", stray)
+    assert (await plant.finish(scope, receipt)).decision == "deletion_propagated"

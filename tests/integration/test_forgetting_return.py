@@ -1,14 +1,22 @@
 """A forgotten thing comes back only if the person says it anew, and saying it anew is no residue (R41, R42)."""
 
+import asyncio
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime, timedelta
+from uuid import UUID, uuid4
 
 import pytest
+import redis.asyncio as redis
 
 from events.errors import UnavailableError
-from events.model import MemoryId, Outcome, Position, Scope, Tombstoned
+from events.model import EventId, MemoryId, Outcome, Position, Role, Scope, Tombstoned, TurnFinalized
+from services.access.rights import TokenRole
+from services.wire.recall import ContextRequest
 from services.wire.turns import Verdict
-from tests.plant import MODELS, Plant, planted
+from tests.plant import ACTOR, MODELS, Plant, planted
+from workers.delivery import Letter
+from workers.ingest import TurnStream
+from workers.jobs import TURNS
 
 SAYINGS = ["我住在苏州", "Remember that I love hiking.", "请记住：我的工位在三楼靠窗。"]
 HELD = (Outcome.HELD, "forgotten", "forgotten")
@@ -111,3 +119,129 @@ async def test_a_fence_without_the_vault_holds_whatever_is_older(plant: Plant, m
     assert stone.topics is None
     assert ends((await plant.say(scope, "My name is Lee.", at=late)).verdicts) == [HELD]
     assert [each.outcome for each in (await plant.say(scope, "My name is Lee.", at=now())).verdicts] == ["accepted"]
+
+
+async def test_saying_it_anew_does_not_keep_the_receipt_pending(plant: Plant) -> None:
+    """What the person says after the wish to forget is a neighbour of the forgotten memory, in every layer."""
+    for said in SAYINGS:
+        scope = await plant.person()
+        memory = await plant.remember(scope, said, "好的。")
+        receipt = await plant.forget(scope, memory)
+        (verdict,) = (await plant.say(scope, said, "好的。", at=now())).verdicts
+        assert verdict.outcome == "accepted"
+        fields = await hand_over(plant, scope, said, now())
+        await park(plant, fields)
+        shown = await plant.finish(scope, receipt)
+        await withdraw(plant)
+        assert shown.decision == "deletion_propagated", shown.layers
+        checks = {layer.layer: layer.checks for layer in shown.layers}
+        for layer in ("read_path", "keyword_index", "async_queue"):
+            assert checks[layer]["neighbours"] > 0
+        assert len(await plant.composition.letters.of(scope)) == 1
+        assert set(await plant.recalled(scope, said)) == {verdict.memory_id}
+
+
+@pytest.mark.parametrize("at", [timedelta(days=-1), timedelta(minutes=4)], ids=["older", "dated ahead"])
+async def test_an_older_turn_that_waits_still_keeps_it_pending(plant: Plant, at: timedelta) -> None:
+    """Control: the same words in a turn that was handed over before the forget are a hit, whatever their date."""
+    scope = await plant.person()
+    memory = await plant.remember(scope, SAYINGS[0], "好的。")
+    await hand_over(plant, scope, SAYINGS[0], now() + at)
+    receipt = await plant.forget(scope, memory)
+    await plant.follow()
+    shown = await plant.finish(scope, receipt)
+    await withdraw(plant)
+    assert shown.decision == "DELETION_PENDING"
+    assert [layer.layer for layer in shown.layers if layer.state == "present"] == ["async_queue"]
+    assert (await plant.finish(scope, receipt)).decision == "deletion_propagated"
+
+
+async def hand_over(plant: Plant, scope: Scope, said: str, at: datetime) -> dict[str, str]:
+    """Put a turn on the stream."""
+    token = plant.composition.tokens.issue(scope, TokenRole.AGENT, timedelta(minutes=5))[0]
+    fields = {"token": token, "turn": plant.turn(said, at=at).model_dump_json(by_alias=True)}
+    client = redis.from_url(plant.composition.endpoints.redis_url)
+    await client.xadd(TURNS, fields)  # type: ignore[arg-type]
+    await client.aclose()
+    return fields
+
+
+async def withdraw(plant: Plant) -> None:
+    """Take every waiting turn off the stream."""
+    client = redis.from_url(plant.composition.endpoints.redis_url)
+    await client.delete(TURNS)
+    await client.aclose()
+
+
+async def park(plant: Plant, fields: dict[str, str]) -> None:
+    """Park a turn as a dead letter."""
+    parts = plant.composition
+    stream = TurnStream(parts.ingest, parts.tokens.verifier, parts.letters, parts.limits)
+    await stream.park(Letter(TURNS, f"{uuid4()}", fields, 5, "ValueError"))
+
+
+@pytest.mark.parametrize("erased", [False, True], ids=["fenced", "erased"])
+async def test_an_answer_from_a_context_older_than_the_forget_is_not_stored(plant: Plant, erased: bool) -> None:
+    """What the agent said from it is withheld, from the fence on; what the person said stays; the turn is known then."""
+    scope = await plant.person()
+    memory = await plant.remember(scope, "请记住：我喜欢北京烤鸭。", "好的。")
+    context = await context_of(plant, scope, memory)
+    receipt = await plant.forget(scope, memory)
+    if erased:
+        await plant.follow()
+        assert (await plant.finish(scope, receipt)).decision == "deletion_propagated"
+    turn = plant.turn("今晚吃什么？我住在苏州。", "按你的口味，吃北京烤鸭吧。", contexts=[context], at=now())
+    answer = await plant.store(scope, turn)
+    assert answer.position is not None
+    assert (await plant.store(scope, turn)).state == "known"
+    await plant.rememberer.consider(Position(answer.position))
+    await plant.follow()
+    stored = (await plant.turns(scope))[-1]
+    assert isinstance(stored.event, TurnFinalized)
+    assert ([head.role for head in stored.event.messages], len(stored.event.withheld)) == ([Role.USER], 1)
+    shown = await plant.composition.backend.context(scope, asking(session_id="s1"))
+    assert "苏州" in shown.text
+    assert "烤鸭" not in shown.text
+    assert (await plant.finish(scope, receipt)).decision == "deletion_propagated"
+
+
+async def test_an_answer_from_a_context_that_holds_nothing_forgotten_is_stored(plant: Plant) -> None:
+    """Control: only a context into which the forgotten memory went withholds an answer."""
+    scope = await plant.person()
+    kept = await plant.remember(scope, "我住在苏州", "好的。")
+    context = await context_of(plant, scope, kept)
+    memory = await plant.remember(scope, "请记住：我喜欢北京烤鸭。", "好的。")
+    await forgotten(plant, scope, memory)
+    await plant.store(scope, plant.turn("我住在哪里？", "苏州。", contexts=[context, uuid4()], at=now()))
+    await plant.sealed()
+    stored = (await plant.turns(scope))[-1].event
+    assert isinstance(stored, TurnFinalized)
+    assert (len(stored.messages), stored.withheld) == (2, ())
+
+
+async def test_an_answer_that_races_with_the_forget_goes_or_is_not_stored(plant: Plant) -> None:
+    """Whoever is first, no answer from the forgotten memory can be opened afterwards."""
+    for number in range(12):
+        scope = await plant.person()
+        memory = await plant.remember(scope, "请记住：我喜欢北京烤鸭。", "好的。")
+        turn = plant.turn("今晚吃什么？", "北京烤鸭。", contexts=[await context_of(plant, scope, memory)], at=now())
+        pair = [plant.store(scope, turn), plant.composition.backend.forgetter.forget(scope, memory, ACTOR)]
+        results = await asyncio.gather(*(pair if number % 2 else reversed(pair)))
+        (receipt,) = (each for each in results if isinstance(each, UUID))
+        await plant.follow()
+        assert (await plant.finish(scope, EventId(receipt))).decision == "deletion_propagated"
+        stored = (await plant.turns(scope))[-1]
+        (user, *answers) = stored.parts
+        keyring = await plant.composition.vault("opener").keyring(scope)
+        assert set(await keyring.load([user.key_id, *(part.key_id for part in answers)])) == {user.key_id}
+
+
+async def context_of(plant: Plant, scope: Scope, memory: MemoryId) -> UUID:
+    """Compile a context that holds a memory."""
+    context = await plant.composition.backend.context(scope, asking())
+    assert memory in {each.memory_id for each in context.memories}
+    return context.context_id
+
+
+def asking(**more: str) -> ContextRequest:
+    return ContextRequest.model_validate({"query": "晚饭吃什么", "role": "chat", **more})

@@ -91,6 +91,7 @@ SAMPLES: tuple[tuple[Event, tuple[Part, ...]], ...] = (
                 MessageHead(message_id=ANSWERED, role=Role.ASSISTANT, origin=Origin.ASSISTANT),
             ),
             contexts=(fixed(9),),
+            withheld=(MessageId(fixed(13)),),
         ),
         (
             Part(f"message:{ASKED}", MessageBody(content="请记住：我喜欢北京烤鸭。"), KEYS[0]),
