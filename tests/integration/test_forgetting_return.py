@@ -182,7 +182,7 @@ async def park(plant: Plant, fields: dict[str, str]) -> None:
 
 @pytest.mark.parametrize("erased", [False, True], ids=["fenced", "erased"])
 async def test_an_answer_from_a_context_older_than_the_forget_is_not_stored(plant: Plant, erased: bool) -> None:
-    """What the agent said from it is withheld, from the fence on; what the person said stays; the turn is known then."""
+    """What the agent said from it is withheld, from the fence on; what the person said stays, and the turn is known."""
     scope = await plant.person()
     memory = await plant.remember(scope, "请记住：我喜欢北京烤鸭。", "好的。")
     context = await context_of(plant, scope, memory)
