@@ -5,7 +5,7 @@ from typing import ClassVar
 from events.model import LayerFinding
 from events.postgres import Connection, Database
 from projections.follower import position_of
-from services.forgetting.layers import finding
+from services.forgetting.layers import State, finding
 from services.forgetting.question import Question, Target
 
 _BY_ID = """
@@ -40,7 +40,7 @@ class KeywordProbe:
             for target in question.targets:
                 for hit in await _by_terms(connection, question, target):
                     checks["stored_keywords" if hit else "neighbours"] += 1
-        state = "absent" if question.prepared else "cannot_prove"
+        state: State = "absent" if question.prepared else "cannot_prove"
         return finding(self.layer, checks, state, lambda name: name != "neighbours", position)
 
 
