@@ -342,9 +342,9 @@ class Composition:
         return LetterBox(
             DeadLetters(self.log("eraser"), self.vault("eraser")),
             {
-                TURNS: self._turns(),
-                REMEMBER: remember.RememberJobs(self._rememberer(), self.letters),
-                ERASE: erase.EraseJobs(self.finisher, self.letters),
+                TURNS: self._turns,
+                REMEMBER: lambda: remember.RememberJobs(self._rememberer(), self.letters),
+                ERASE: lambda: erase.EraseJobs(self.finisher, self.letters),
             },
         )
 

@@ -1,6 +1,6 @@
 """Dead letters in the hands of an operator: put back through the handler they failed in, or dropped for good (R70)."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Protocol
 
 from services.forgetting.letters import DeadLetters, Parked
@@ -21,10 +21,10 @@ class LetterBox:
 
     Args:
         letters: where they lie; with the right to open and destroy their keys.
-        handlers: by stream.
+        handlers: makes the one of a stream.
     """
 
-    def __init__(self, letters: DeadLetters, handlers: Mapping[str, Handler]) -> None:
+    def __init__(self, letters: DeadLetters, handlers: Mapping[str, Callable[[], Handler]]) -> None:
         self._letters = letters
         self._handlers = handlers
 
@@ -34,10 +34,10 @@ class LetterBox:
 
     async def replay(self, letter: Parked) -> None:
         """Handle a message once more, then remove its letter; whatever the handler raises keeps it."""
-        await self._handlers[letter.stream].replay(letter, await self._letters.text(letter))
+        await self._handlers[letter.stream]().replay(letter, await self._letters.text(letter))
         await self._letters.remove(letter)
 
     async def drop(self, letter: Parked) -> None:
         """Give a message up and remove its letter."""
-        await self._handlers[letter.stream].drop(letter)
+        await self._handlers[letter.stream]().drop(letter)
         await self._letters.remove(letter)

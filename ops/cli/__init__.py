@@ -1,6 +1,7 @@
 """The command line: `cenotaph`."""
 
-from ops.cli.access import tenant, token
+from ops.cli import letters
+from ops.cli.access import create, tenant, token
 from ops.cli.demo import demo
 from ops.cli.errors import App
 from ops.cli.evaluate import evaluate
@@ -8,6 +9,7 @@ from ops.cli.forget import forget, receipts
 from ops.cli.ingest import ingest
 from ops.cli.log import replay, verify
 from ops.cli.memory import memories, recall, remember
+from ops.cli.options import expanded
 from ops.cli.parts import api, worker
 from ops.cli.rebuild import rebuild
 from ops.cli.status import status
@@ -25,6 +27,10 @@ for command in (
     *(demo, up, down, status, remember, recall, memories, forget, receipts, ingest),
     *(replay, verify, rebuild, api, worker, token),
 ):
-    app.command()(command)
+    app.command()(expanded(command))
+tenant.command()(expanded(create))
 app.add_typer(tenant, name="tenant")
+for name, action in letters.COMMANDS.items():
+    letters.letters.command(name)(expanded(action))
+app.add_typer(letters.letters, name="dead-letters")
 app.add_typer(evaluate, name="eval")

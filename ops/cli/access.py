@@ -11,7 +11,7 @@ from cenotaph.auth import BearerAuth
 from cenotaph.client import TokenRole
 from cenotaph.transport import PATIENT, Sender
 from ops import logs
-from ops.cli.options import Data, Key, Url
+from ops.cli.options import Door, Place
 from ops.cli.output import out
 from ops.cli.places import find_door, settings_of, stores_of
 from ops.cli.wiring import compose
@@ -24,11 +24,10 @@ def _tenants() -> None:
     """Manage tenants."""
 
 
-@tenant.command()
-def create(data: Data = None) -> None:
+def create(place: Place) -> None:
     """Make a tenant and print its API key, which is shown only now."""
     logs.configure("warning")
-    settings = settings_of(data)
+    settings = settings_of(place.data)
     composition = compose(settings, stores_of(settings))
 
     async def make() -> str:
@@ -46,13 +45,11 @@ def token(
     *,
     role: Annotated[TokenRole, typer.Option(help="What its holder may do.")] = "agent",
     ttl: Annotated[int, typer.Option(help="For how many seconds it is good.", min=1)] = 900,
-    data: Data = None,
-    url: Url = None,
-    key: Key = None,
+    door: Door,
 ) -> None:
     """Mint a short token for one person and print it, as `XADD turns` wants it."""
     logs.configure("warning")
-    address, api_key = find_door(data, url, key)
+    address, api_key = find_door(door)
     with httpx.Client(base_url=address, timeout=30) as http:
         minted = Sender(http, BearerAuth(api_key), PATIENT).send(calls.token(subject, role, ttl))
     out.out(minted.token)

@@ -14,7 +14,7 @@ from cenotaph import answers
 from cenotaph.client import Cenotaph
 from events.errors import CenotaphError, TamperError
 from ops import logs
-from ops.cli.options import ME, Data, Json, Key, Subject, Url
+from ops.cli.options import Json, Person
 from ops.cli.output import out, plain, print_json, print_table
 from ops.cli.places import memory, settings_of
 from services.forgetting.receipt import verify
@@ -29,16 +29,13 @@ _GOOD = frozenset({"absent", "purged", "masked", "drained"})
 def forget(
     memory_id: Annotated[UUID, typer.Argument(help="The memory, as `cenotaph memories` shows it.", metavar="ID")],
     *,
-    subject: Subject = ME,
+    person: Person,
     wait: Annotated[float, typer.Option(help="How many seconds to wait for the signed receipt.", min=0)] = 60.0,
-    data: Data = None,
-    url: Url = None,
-    key: Key = None,
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
 ) -> None:
     """Forget one memory, irreversibly, and show what every layer answers until the receipt is signed."""
     logs.configure("warning")
-    with memory(data, url, key, subject) as own:
+    with memory(person) as own:
         shown = own.memory(memory_id)
         out.print(plain(f"{shown.kind}: {shown.content or 'already forgotten'}"))
         if not yes:
@@ -49,7 +46,7 @@ def forget(
         raise CenotaphError(
             f"the deletion is not finished after {wait:.0f} s; it goes on: `cenotaph receipts {receipt.receipt_id}`"
         )
-    check(receipt, settings_of(data).keys / "receipts.pub")
+    check(receipt, settings_of(person.data).keys / "receipts.pub")
     out.print(f"[green]signature verified[/]  receipt {receipt.receipt_id}")
 
 
@@ -110,15 +107,12 @@ def _in_order(receipt: answers.Receipt) -> list[answers.Layer]:
 def receipts(
     receipt_id: Annotated[UUID | None, typer.Argument(help="One receipt; without it, all.", metavar="[ID]")] = None,
     *,
-    subject: Subject = ME,
-    data: Data = None,
-    url: Url = None,
-    key: Key = None,
+    person: Person,
     json: Json = False,
 ) -> None:
     """List deletions, newest first, or show one with what every layer answered."""
     logs.configure("warning")
-    with memory(data, url, key, subject) as own:
+    with memory(person) as own:
         found = every_receipt(own) if receipt_id is None else [own.receipt(receipt_id)]
     if json:
         print_json(found)
@@ -131,7 +125,7 @@ def receipts(
     else:
         print_table(table_of(found[0]))
         if found[0].decision == DONE:
-            check(found[0], settings_of(data).keys / "receipts.pub")
+            check(found[0], settings_of(person.data).keys / "receipts.pub")
             out.print("[green]signature verified[/]")
 
 

@@ -17,7 +17,7 @@ from cenotaph.errors import CenotaphError as ClientError
 from events.errors import BadInputError, CenotaphError
 from ops import logs
 from ops.cli.log import bar
-from ops.cli.options import Data, Key, Url
+from ops.cli.options import Door
 from ops.cli.output import coloured, err, out, print_table
 from ops.cli.places import async_door, find_door
 from services.wire.limits import Limits
@@ -53,9 +53,7 @@ def ingest(
     *,
     subject: Annotated[str | None, typer.Option(help="Whose turns, where a line does not say.")] = None,
     concurrency: Annotated[int, typer.Option(help="How many people's turns are sent at once.", min=1)] = 8,
-    data: Data = None,
-    url: Url = None,
-    key: Key = None,
+    door: Door,
     wait: Annotated[bool, typer.Option("--wait/--no-wait", help="Wait until every turn was considered.")] = True,
 ) -> None:
     """Play turns from a file. Playing it again adds nothing: turns are known by their ids.
@@ -65,7 +63,7 @@ def ingest(
     logs.configure("warning")
     result = Result()
     lines = list(_lines(file, subject, result.refused))
-    asyncio.run(_play(find_door(data, url, key), lines, concurrency, result, wait=wait))
+    asyncio.run(_play(find_door(door), lines, concurrency, result, wait=wait))
     for number, reason in sorted(result.refused.items()):
         err.print(f"[red]line {number}[/]: ", end="")
         err.print(reason, markup=False)

@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
-from pathlib import Path
 from typing import Annotated
 
 import orjson
@@ -16,7 +15,7 @@ from events.log import head, read_sealed
 from events.model import EVENT_TYPES, Position
 from events.postgres import Database
 from ops import logs
-from ops.cli.options import Data, Json
+from ops.cli.options import Json, Place
 from ops.cli.output import err, out
 from ops.cli.places import settings_of, stores_of
 from services.audit.reading import audit
@@ -30,8 +29,8 @@ def replay(
     first: Annotated[int, typer.Option("--from", help="The first position.", min=0)] = 0,
     last: Annotated[int | None, typer.Option("--to", help="The last position.", min=0)] = None,
     kind: Annotated[str | None, typer.Option("--type", help="Only events of this type.")] = None,
-    data: Data = None,
     *,
+    place: Place,
     json: Json = False,
 ) -> None:
     """List the events of the sealed log by position. Bodies stay sealed: nothing a person said is shown."""
@@ -41,7 +40,7 @@ def replay(
         raise CenotaphError(f"no event is of type {kind}; types are {', '.join(known)}")
 
     async def show() -> None:
-        database = _database(data, "cenotaph_prober")
+        database = _database(place, "cenotaph_prober")
         try:
             async for event in sealed(database, first, last):
                 if kind in {None, event.type}:
@@ -102,12 +101,12 @@ def as_line(event: StoredEvent) -> Text:
     )
 
 
-def verify(data: Data = None) -> None:
+def verify(place: Place) -> None:
     """Check the sealed log: every hash, column, position, tree node, the root, and the digests of the bodies."""
     logs.configure("warning")
 
     async def check(progress: Callable[[int, int], None]) -> tuple[Audit, list[Fault]]:
-        database = _database(data, None)
+        database = _database(place, None)
         try:
             async with database.connection() as connection:
                 return await audit(connection, progress)
@@ -137,5 +136,5 @@ def bar(unit: str) -> Progress:
     )
 
 
-def _database(data: Path | None, role: str | None) -> Database:
-    return Database(stores_of(settings_of(data)).database_url, role)
+def _database(place: Place, role: str | None) -> Database:
+    return Database(stores_of(settings_of(place.data)).database_url, role)

@@ -14,7 +14,7 @@ from cenotaph.calls import MemoryStatus, Message, RecallRole, Turn
 from cenotaph.client import Cenotaph
 from events.errors import CenotaphError
 from ops import logs
-from ops.cli.options import ME, Data, Json, Key, Subject, Url
+from ops.cli.options import Json, Person
 from ops.cli.output import coloured, out, plain, print_json, print_table
 from ops.cli.places import memory
 
@@ -26,16 +26,13 @@ _PAGE = 100
 def remember(
     text: Annotated[str, typer.Argument(help="What the person says.")],
     *,
-    subject: Subject = ME,
+    person: Person,
     session: Annotated[str, typer.Option(help="Your own name for the session.")] = "command-line",
-    data: Data = None,
-    url: Url = None,
-    key: Key = None,
     json: Json = False,
 ) -> None:
     """Hand over a turn of one message and show what became of it."""
     logs.configure("warning")
-    with memory(data, url, key, subject) as own:
+    with memory(person) as own:
         said = Message(message_id="m1", role="user", content=text)
         turn = Turn(f"cli-{uuid4()}", session, datetime.now(UTC), [said])
         stored = own.finalize(turn)
@@ -85,15 +82,12 @@ def recall(
     *,
     role: Annotated[RecallRole, typer.Option(help="Who asks.")] = "chat",
     budget: Annotated[int, typer.Option(help="The most tokens the text may have.", min=1)] = 800,
-    subject: Subject = ME,
-    data: Data = None,
-    url: Url = None,
-    key: Key = None,
+    person: Person,
     json: Json = False,
 ) -> None:
     """Compile context for a query: the text, the memories it cites, and what was left out and why."""
     logs.configure("warning")
-    with memory(data, url, key, subject) as own:
+    with memory(person) as own:
         context = own.context(query, role=role, token_budget=budget)
     if json:
         print_json(context)
@@ -111,15 +105,12 @@ def recall(
 def memories(
     *,
     status: Annotated[MemoryStatus | None, typer.Option(help="Only these; without it, active and held ones.")] = None,
-    subject: Subject = ME,
-    data: Data = None,
-    url: Url = None,
-    key: Key = None,
+    person: Person,
     json: Json = False,
 ) -> None:
     """List what is kept, newest first."""
     logs.configure("warning")
-    with memory(data, url, key, subject) as own:
+    with memory(person) as own:
         found = every_memory(own, status)
     if json:
         print_json(found)

@@ -6,7 +6,7 @@ import typer
 
 from events.errors import CenotaphError
 from ops import logs
-from ops.cli.options import Data
+from ops.cli.options import Place
 from ops.cli.output import out
 from ops.cli.places import given_stores, settings_of
 from ops.cli.wiring import serve_some
@@ -15,22 +15,22 @@ from ops.settings import Settings
 
 
 def api(
-    data: Data = None,
+    place: Place,
     host: Annotated[str | None, typer.Option(help="Address to listen on; else CENOTAPH_HOST.")] = None,
     port: Annotated[int | None, typer.Option(help="Port to listen on, 0 for a free one; else CENOTAPH_PORT.")] = None,
 ) -> None:
     """Serve the HTTP API only, on the stores named by DATABASE_URL, VAULT_URL, REDIS_URL and MILVUS_URI."""
     logs.configure("info")
-    _serve(settings_of(data, host=host, port=port), ())
+    _serve(settings_of(place.data, host=host, port=port), ())
 
 
 def worker(
     names: Annotated[list[str], typer.Argument(help="seal, project, ingest, remember, erase", metavar="NAME…")],
-    data: Data = None,
+    place: Place,
 ) -> None:
     """Run some workers only, on the stores named by DATABASE_URL, VAULT_URL, REDIS_URL and MILVUS_URI."""
     logs.configure("info")
-    _serve(settings_of(data), tuple(dict.fromkeys(names)))
+    _serve(settings_of(place.data), tuple(dict.fromkeys(names)))
 
 
 def _serve(settings: Settings, workers: tuple[str, ...]) -> None:

@@ -4,6 +4,7 @@ from pathlib import Path
 
 from cenotaph.client import AsyncCenotaph, Cenotaph
 from events.errors import CenotaphError
+from ops.cli.options import Door, Person
 from ops.embedded import Endpoints
 from ops.settings import Settings, load_settings
 from ops.state import RunState, running
@@ -22,13 +23,14 @@ def tenant_key(settings: Settings) -> Path:
     return settings.keys / "tenant.key"
 
 
-def find_door(data: Path | None, url: str | None, key: str | None) -> tuple[str, str]:
+def find_door(door: Door) -> tuple[str, str]:
     """Return the address of the door and the API key to use.
 
     Raises:
         CenotaphError: nothing runs, or there is no key.
     """
-    settings = settings_of(data)
+    settings = settings_of(door.data)
+    url, key = door.url, door.key
     if url is None:
         url = _up(settings).url
     if url is None:
@@ -41,10 +43,10 @@ def find_door(data: Path | None, url: str | None, key: str | None) -> tuple[str,
     return url, key
 
 
-def memory(data: Path | None, url: str | None, key: str | None, subject: str) -> Cenotaph:
+def memory(person: Person) -> Cenotaph:
     """Open one person's memory over HTTP."""
-    address, api_key = find_door(data, url, key)
-    return Cenotaph(address, timeout_s=30).for_subject(api_key, subject)
+    address, api_key = find_door(person)
+    return Cenotaph(address, timeout_s=30).for_subject(api_key, person.subject)
 
 
 def async_door(url: str) -> AsyncCenotaph:

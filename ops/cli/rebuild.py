@@ -9,7 +9,7 @@ from rich.progress import Progress, TaskID
 
 from ops import logs
 from ops.cli.log import bar
-from ops.cli.options import Data
+from ops.cli.options import Place
 from ops.cli.output import out
 from ops.cli.places import settings_of, stores_of
 from ops.cli.wiring import compose
@@ -22,11 +22,11 @@ Name = Literal["facts", "keywords", "sessions", "vectors", "all"]
 
 def rebuild(
     name: Annotated[Name, typer.Argument(help="Which read model.")],
-    data: Data = None,
+    place: Place,
 ) -> None:
     """Build a read model anew from the log and swap it in; readers go on with the old one until then."""
     logs.configure("warning")
-    settings = settings_of(data)
+    settings = settings_of(place.data)
     endpoints = stores_of(settings)
     with bar("events") as shown:
         counts = asyncio.run(_rebuild(settings, endpoints, name, shown))

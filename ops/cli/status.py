@@ -12,7 +12,7 @@ from events.log import head
 from events.model import Frozen
 from events.postgres import Connection
 from ops import logs
-from ops.cli.options import Data, Json
+from ops.cli.options import Json, Place
 from ops.cli.output import out, print_json, print_table
 from ops.cli.places import settings_of, stores_of
 from ops.cli.wiring import compose
@@ -44,10 +44,10 @@ class Status(Frozen):
     dead_letters: int | None = None
 
 
-def status(data: Data = None, *, json: Json = False) -> None:
+def status(place: Place, *, json: Json = False) -> None:
     """Show the stores, how far each read model is behind the log, pending deletions and dead letters."""
     logs.configure("error")
-    settings = settings_of(data)
+    settings = settings_of(place.data)
     found = asyncio.run(_ask(settings, stores_of(settings)))
     if json:
         print_json(found)

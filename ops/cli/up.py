@@ -9,7 +9,7 @@ import typer
 
 from events.errors import CenotaphError
 from ops import logs
-from ops.cli.options import Data
+from ops.cli.options import Place
 from ops.cli.output import out
 from ops.cli.places import settings_of, tenant_key
 from ops.cli.wiring import serve_all
@@ -22,7 +22,7 @@ _POLL_S = 0.05
 
 
 def up(
-    data: Data = None,
+    place: Place,
     port: Annotated[
         int | None, typer.Option(help="Port to listen on, 0 for a free one; else CENOTAPH_PORT, else 8765.")
     ] = None,
@@ -32,7 +32,7 @@ def up(
     Stores whose URL is set (DATABASE_URL, VAULT_URL, REDIS_URL, MILVUS_URI) are used, the others are started here.
     """
     logs.configure("info")
-    settings = settings_of(data, port=port)
+    settings = settings_of(place.data, port=port)
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # stops what has started, like Ctrl-C
     try:
         with claim(settings.data) as held, Embedded(settings) as embedded:
@@ -50,9 +50,9 @@ def _run(settings: Settings, held: Claim, embedded: Embedded) -> None:
     out.print("stopped")
 
 
-def down(data: Data = None) -> None:
+def down(place: Place) -> None:
     """Stop the running `cenotaph up` and wait until nothing of it runs."""
-    settings = settings_of(data)
+    settings = settings_of(place.data)
     state = running(settings.data)
     if state is None:
         out.print(f"nothing runs on {settings.data}")

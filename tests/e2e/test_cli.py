@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from uuid import uuid4
 
 import asyncpg
 import pytest
@@ -21,6 +22,7 @@ from cenotaph.calls import MemoryStatus
 from cenotaph.client import Cenotaph
 from cenotaph.errors import CenotaphError
 from ops.cli.memory import every_memory
+from ops.cli.options import Door
 from ops.cli.places import find_door
 from ops.state import RunState, running
 from tests.e2e.command import Process, environment, ok, run
@@ -73,7 +75,7 @@ def wait_for(true: Callable[[], object], timeout: float = 30) -> None:
 
 def memories(up: Up, subject: str = "me", status: MemoryStatus | None = None, key: str | None = None) -> list[Memory]:
     """List memories without the second a command takes to start."""
-    url, own = find_door(up.data, None, key)
+    url, own = find_door(Door(up.data, None, key))
     with Cenotaph(url) as door:
         return every_memory(door.for_subject(own, subject), status)
 
@@ -238,6 +240,25 @@ def test_status_verify_tenant_token(up: Up) -> None:
     with Redis.from_url(up.state.endpoints.redis_url) as client:
         client.xadd("turns", {"token": token, "turn": json.dumps(turn)})
     wait_for(lambda: any("celery" in (each.content or "") for each in memories(up, "shen")))
+
+
+def test_dead_letters_are_listed_replayed_and_dropped(up: Up) -> None:
+    """What no retry can help is listed without content; a replay that fails keeps it, a drop takes it away."""
+    assert up.state.endpoints is not None
+    token = ok(up.env, "token", "shen").strip()
+    with Redis.from_url(up.state.endpoints.redis_url) as client:
+        client.xadd("turns", {"token": token, "turn": '{"turn_id": "我对花生过敏"}'})
+    wait_for(lambda: ok(up.env, "dead-letters", "list", "--json"))
+    said = ok(up.env, "dead-letters", "list", "--json")
+    letter = json.loads(said)
+    assert (letter["stream"], letter["reason"], letter["sealed"]) == ("turns", "InvalidError", True)
+    shown = ok(up.env, "dead-letters", "show", letter["letter_id"]) + ok(up.env, "dead-letters", "list")
+    assert "花生" not in said + shown
+    failed = run(up.env, "dead-letters", "replay", "--all")
+    assert (failed.returncode, "InvalidError" in failed.stderr, "花生" in failed.stderr) == (1, True, False)
+    assert run(up.env, "dead-letters", "drop", str(uuid4()), "--yes").returncode == 1
+    assert "dropped" in ok(up.env, "dead-letters", "drop", letter["letter_id"], "--yes")
+    assert ok(up.env, "dead-letters", "list", "--json") == ""
 
 
 def test_an_embedded_server_that_dies_is_revived(up: Up) -> None:
