@@ -127,6 +127,7 @@ class Found(Memory):
 class Search(Answer):
     """What was found, best first; `degraded` names the recall paths that did not answer."""
 
+    context_id: UUID
     memories: tuple[Found, ...]
     degraded: tuple[str, ...] = ()
 

@@ -1,6 +1,6 @@
 """The typed client: `Cenotaph` for ordinary programs, `AsyncCenotaph` for asyncio; both speak the same calls.
 
-with Cenotaph("http://127.0.0.1:8080") as door:
+with Cenotaph("http://127.0.0.1:8765") as door:
     memory = door.for_subject(tenant_key, "user-17")
     print(memory.context("晚饭推荐什么？", role="chat").text)
 """

@@ -8,8 +8,10 @@ from pydantic import AfterValidator, Field, ValidationError, model_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from events.errors import CenotaphError
+from services.wire.limits import Limits
 
 PREFIX = "CENOTAPH_"
+_LIMITS = Limits()
 
 
 class SettingsError(CenotaphError):
@@ -73,14 +75,14 @@ class Settings(BaseSettings):
     second_place: Directory = Field(default_factory=lambda values: values["data"] / "second-place")
     keys: Directory = Field(default_factory=lambda values: values["data"] / "keys")
 
-    max_body_bytes: Count = 1024 * 1024
-    max_messages: Count = 200
-    max_message_chars: Count = 100_000
+    max_body_bytes: Count = _LIMITS.max_body_bytes
+    max_messages: Count = _LIMITS.max_messages
+    max_message_chars: Count = _LIMITS.max_message_chars
     delivery_cap: Count = 5
     reclaim_idle_ms: Count = 30_000
     sweep_after_s: Count = 10
     vectors_within_ms: Count = 3_000
-    max_future_skew_s: Annotated[int, Field(ge=0)] = 300
+    max_future_skew_s: Annotated[int, Field(ge=0)] = int(_LIMITS.max_skew.total_seconds())
 
     @model_validator(mode="after")
     def _vault_apart(self) -> Self:

@@ -8,11 +8,12 @@ create table ops.api_key (
   created_at timestamptz not null default clock_timestamp()
 );
 
--- one row a compiled context: which memories went into it; content-free, serves traces, usage and the read audit (R36)
+-- one row a context or search: which memories it gave away; content-free, serves traces, usage and the read audit (R36)
 create table ops.read (
   read_id    uuid primary key,
   tenant_id  uuid not null,
   subject_id uuid not null,
+  path       text not null default 'context' check (path in ('context', 'search')),
   role       text not null,
   memories   uuid[] not null,
   versions   integer[] not null,

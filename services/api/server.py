@@ -5,7 +5,7 @@ import uvicorn
 from services.api.openapi import Api
 
 
-def server_config(app: Api, *, host: str = "127.0.0.1", port: int = 8080, uds: str | None = None) -> uvicorn.Config:
+def server_config(app: Api, *, host: str = "127.0.0.1", port: int = 8765, uds: str | None = None) -> uvicorn.Config:
     """Configure uvicorn: no access log, which would hold ids and query strings, and no logging set-up of its own.
 
     Args:

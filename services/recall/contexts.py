@@ -1,7 +1,8 @@
-"""Compiling a context for one person and recording what went into it (R35, R36)."""
+"""Compiling a context for one person, searching, and recording what was read (R35, R36)."""
 
+from collections.abc import Sequence
 from datetime import datetime
-from uuid import uuid4
+from uuid import UUID, uuid4
 
 from events.bodies import Lost, Shredded, open_bodies
 from events.log import read_events
@@ -12,6 +13,7 @@ from projections.sessions import message_part, messages_of, recent_turns
 from services.context.compiler import compile_context
 from services.context.roles import Part, policy_of
 from services.context.values import Compiled, Item, Said
+from services.recall.bm25 import Key
 from services.recall.catalogue import memory_views
 from services.recall.lease import Freshness
 from services.recall.recall import Recall, Recalled, Recollection
@@ -22,6 +24,7 @@ from services.wire.recall import (
     ContextRequest,
     Found,
     LeftOut,
+    RecallRole,
     SearchAnswer,
     SearchRequest,
     Section,
@@ -68,37 +71,28 @@ class Contexts:
     async def search(self, scope: Scope, request: SearchRequest) -> SearchAnswer:
         """Return the memories that matter most to a query, as far as this role may see them."""
         policy = policy_of(request.role.value)
-        if not policy.kinds:
-            return SearchAnswer(memories=())
-        recollection = await self._recall.recall(scope, request.query, policy.kinds)
+        recollection = Recollection((), ())
+        if policy.kinds:
+            recollection = await self._recall.recall(scope, request.query, policy.kinds)
         best = recollection.recalled[: request.limit]
         keyring = await self._vault.keyring(scope)
         async with self._reader.transaction(scope) as connection:
             views = await memory_views(connection, keyring, [each.fact for each in best])
-        return SearchAnswer(
-            memories=tuple(
+            found = [
                 Found(**dict(view), score=each.score)
                 for view, each in zip(views, best, strict=True)
                 if view.status is MemoryStatus.ACTIVE
-            ),
-            degraded=recollection.degraded,
-        )
+            ]
+            keys = [(each.memory_id, each.version or 0) for each in found]
+            context_id = await _record(connection, scope, "search", request.role, keys)
+        return SearchAnswer(context_id=context_id, memories=tuple(found), degraded=recollection.degraded)
 
     async def _answer(
         self, scope: Scope, request: ContextRequest, recollection: Recollection, compiled: Compiled
     ) -> ContextAnswer:
-        context_id = uuid4()
+        keys = [(cited.memory_id, cited.version) for cited in compiled.cited]
         async with self._reader.transaction(scope) as connection:
-            await connection.execute(
-                "insert into ops.read (read_id, tenant_id, subject_id, role, memories, versions)"
-                " values ($1, $2, $3, $4, $5, $6)",
-                context_id,
-                scope.tenant_id,
-                scope.subject_id,
-                request.role.value,
-                [cited.memory_id for cited in compiled.cited],
-                [cited.version for cited in compiled.cited],
-            )
+            context_id = await _record(connection, scope, "context", request.role, keys)
         found = {(each.fact.memory_id, each.fact.version): each for each in recollection.recalled}
         memories = {key[0] for key in found}
         left_out = [
@@ -132,6 +126,23 @@ class Contexts:
             return []
         async with self._reader.transaction(scope) as connection:
             return await _said(connection, keyring, SessionId(session_id))
+
+
+async def _record(connection: Connection, scope: Scope, path: str, role: RecallRole, keys: Sequence[Key]) -> UUID:
+    """Record who read which memory versions on which path; return the id of the record (R36)."""
+    read_id = uuid4()
+    await connection.execute(
+        "insert into ops.read (read_id, tenant_id, subject_id, path, role, memories, versions)"
+        " values ($1, $2, $3, $4, $5, $6, $7)",
+        read_id,
+        scope.tenant_id,
+        scope.subject_id,
+        path,
+        role.value,
+        [memory_id for memory_id, _ in keys],
+        [version for _, version in keys],
+    )
+    return read_id
 
 
 async def _said(connection: Connection, keyring: Keyring, session: SessionId) -> list[Said]:

@@ -20,7 +20,7 @@ class Limits:
     max_messages: int = 200
     max_message_chars: int = 100_000
     max_skew: timedelta = timedelta(seconds=300)
-    max_body_bytes: int = 4 * 1024 * 1024
+    max_body_bytes: int = 1024 * 1024
 
 
 def limits_of(info: ValidationInfo) -> Limits:

@@ -91,7 +91,11 @@ class Found(MemoryView):
 
 
 class SearchAnswer(Frozen):
-    """What was found, best first; `degraded` names the recall paths that did not answer."""
+    """What was found, best first; `degraded` names the recall paths that did not answer.
 
+    Hand `context_id` back with the turn in which it was used, as that of a context.
+    """
+
+    context_id: UUID
     memories: tuple[Found, ...]
     degraded: tuple[str, ...] = ()

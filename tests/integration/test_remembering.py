@@ -25,7 +25,7 @@ from events.model import (
 )
 from services.governance.policy import shipped_policy
 from services.wire.memories import MemoryStatus
-from services.wire.recall import ContextRequest
+from services.wire.recall import ContextRequest, RecallRole, SearchRequest
 from services.wire.turns import TurnIn
 from tests.plant import Plant, planted
 from workers.jobs import REMEMBER, Jobs
@@ -241,3 +241,18 @@ async def test_a_turn_forgotten_before_it_was_considered_yields_nothing(plant: P
     command = CommandId(uuid5(UUID(str((await plant.turns(scope))[-1].event.turn_id)), "considered"))  # type: ignore[attr-defined]
     async with plant.owner() as connection:
         assert len(await read_command(connection, command)) == 1
+
+
+async def test_a_search_is_recorded_like_a_context(plant: Plant) -> None:
+    """Who searched which versions is on record, without a word; the id of the record is handed out."""
+    scope = await plant.person()
+    memory = await plant.remember(scope, "我住在苏州", "好的。")
+    search = await plant.composition.backend.search(scope, SearchRequest(query="我住在哪里", role=RecallRole.PLANNER))
+    assert [each.memory_id for each in search.memories] == [memory]
+    nothing = await plant.composition.backend.search(scope, SearchRequest(query="我住在哪里", role=RecallRole.SEARCH))
+    async with plant.composition.log("reader").transaction(scope) as connection:
+        rows = await connection.fetch("select read_id, path, role, memories, versions from ops.read order by at")
+    assert [tuple(row.values()) for row in rows] == [
+        (search.context_id, "search", "planner", [memory], [1]),
+        (nothing.context_id, "search", "search", [], []),
+    ]

@@ -94,7 +94,7 @@ class RecordingBackend:
     async def search(self, scope: Scope, request: SearchRequest) -> SearchAnswer:
         """Answer one memory."""
         self._called("search", scope, request)
-        return SearchAnswer(memories=(Found(**view().model_dump(), score=0.5),))
+        return SearchAnswer(context_id=UUID(int=7), memories=(Found(**view().model_dump(), score=0.5),))
 
     async def memories(self, scope: Scope, status: MemoryStatus | None, limit: int, cursor: str | None) -> MemoryPage:
         """Answer one page."""
