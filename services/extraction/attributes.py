@@ -3,7 +3,7 @@
 import re
 
 from events.model import Kind
-from services.extraction.cues import has
+from services.extraction.cues import has, lexicon
 from services.extraction.normalise import Text
 from services.extraction.person import of_another
 from services.extraction.proposal import Proposal
@@ -21,36 +21,43 @@ _ZH = tuple(
         r"在(?P<v>[^,，。]{1,24}?)(?:里|上)(?:面)?(?:管|记|写|做|存)",
         r"(?:改名|更名|改)?(?:叫|名叫|叫做)(?:了)?(?P<v>[^,，。]{1,24})",
         r"(?:是|用的是|用|改成了?|换成了?|改为|变成了?|升级到了?|改用)(?P<v>[^,，。]{1,40})",
-        r"(?:定|安排|排|改|挪|调)(?:在|到|成|为)(?P<v>[^,，。]{1,24})",
+        r"(?:定|安排|排|改|挪|调|搬|移|换|迁|转)(?:在|到|成|为|去)了?(?P<v>[^,，。]{1,24}?)(?:举行|开|进行|打|上|发|做|练|跑)?",
+        r"在(?P<v>[^,，。]{1,24})",
     )
 )
 _EN = re.compile(
     r"^(?P<own>my|our|the) (?P<s>(?!own )[a-z][\w'-]{0,20}(?: (?!and |i )[\w'-]{1,20}){0,3}?) "
     r"(?:(?:now|currently|always|usually|really|also|still) )?"
     r"(?P<verb>is|are|allows?|uses?|runs? on|goes? out|goes|ends?|starts?|opens|closes|lives? in|sits? in|supports?|"
-    r"costs?|has|have) (?:(?:now|currently|always|called|named|written in|based on|based in|built with|made of) )?"
+    r"costs?|(?:has |have |just |was |been )*(?:moved|switched|changed|migrated|shifted|rescheduled) (?:over )?"
+    r"(?:to|from [a-z0-9 ]{1,20} to)|has|have) "
+    r"(?:(?:now|currently|always|called|named|written in|based on|based in|built with|made of) )?"
     r"(?P<v>[^;!?\n]{1,80})$"
 )
 _EN_DAY = re.compile(
     r"^(?P<own>we|i) (?:(?:now|always|usually) )?(?P<s>[a-z]+)(?P<o>(?: [a-z]+){0,3}?) on "
     r"(?P<v>(?:mon|tues|wednes|thurs|fri|satur|sun)days)(?: now)?$"
 )
+_EN_WE_USE = re.compile(
+    r"^(?P<own>we|i)(?:'ve| have)? (?:(?:now|currently|just|always|all|mostly|recently) )?(?:"
+    r"use (?P<v>[^,;!?\n]{1,40}?) for (?:my |our |all my |all our )?(?P<s>[a-z][\w -]{1,24})|"
+    r"(?:moved|migrated|switched|ported|converted) (?:my |our |the )(?P<s2>[a-z][\w -]{1,24}?) "
+    r"(?:over )?(?:from [^,;!?\n]{1,24} )?to "
+    r"(?P<v2>[^,;!?\n]{1,40}))$"
+)
 _EN_ITS = re.compile(r"^(?:it|they) (?P<always>always |usually |never )(?P<v>[a-z][^;!?\n]{2,60})$")
 _VERB_IN_SUBJECT = re.compile(
     r"[觉想说知要会能看希望打算去做吃喝玩听不没被把让给跟和与]|喜欢|认为|以为|发现|今天|明天|昨天|这|那|最近|刚才|有|什么|哪|怎|最|唯一|兴趣|一些"
 )
-_SET = re.compile(r"用的是|换成|改成|改用|放在|存在|定在|名叫|升级到")
+_SET = re.compile(r"(?:搬|挪|移|迁|换|转)(?:到|去)|用的是|换成|改成|改用|放在|存在|定在|名叫|升级到")
+_MOVED = re.compile(r"(?:改|挪|移|换|调)(?:到|成|在)")
 _NAME = re.compile(r"[a-z][\w .-]{0,30}")
-_FLEETING = re.compile(
-    r"(?:head|day|week|mood|turn|bad|guess|question|point|problem|issue|idea|thought|opinion|understanding|fault|pleasure|"
-    r"apologies|concern|plan|only|first|next|last|best|step)s?$"
-)
 _PROCESS = re.compile(
     r"^(?:[a-z]+ing(?![a-z])|"
     r"been |not (?:working|loading)|so |too |very |broken|down|fine|ok|great|good|bad|here|done)"
 )
 _CONTAINERS = frozenset({"project", "repository", "company", "team"})
-_KEY_ASPECTS = frozenset({"day", "timezone", "language", "tense"})
+_KEY_ASPECTS = frozenset({"day", "hours", "timezone", "language", "tense"})
 
 
 def match_attributes(sentence: Sentence, text: Text, earlier: str | None) -> list[Proposal]:
@@ -70,6 +77,11 @@ def match_attributes(sentence: Sentence, text: Text, earlier: str | None) -> lis
             if proposal:
                 found.append(proposal)
     return found
+
+
+def _fleeting(subject: str) -> bool:
+    """Say whether a phrase ends in a word for what is no thing of the person: "my only question"."""
+    return any(match.end() == len(subject) for match in lexicon()["fleeting"].finditer(subject))
 
 
 def subject_name(subject: str) -> str:
@@ -98,8 +110,9 @@ def _chinese(clause: Clause, text: Text, *, corrected: bool) -> Proposal | None:
         if not subject or _VERB_IN_SUBJECT.search(subject.removeprefix("常去的").removeprefix("的")):
             continue
         sort = own and _SET.search(clause.text) is not None
-        name = corrected and _NAME.fullmatch(subject) is not None
-        if not (ends_in_topic or name or sort or (own and "的" in match.group("s"))):
+        name = (corrected or _SET.search(clause.text) is not None) and _NAME.fullmatch(subject) is not None
+        moved = _MOVED.search(clause.text) is not None and respect(match.group("v")) is not None
+        if not (ends_in_topic or name or sort or moved or (own and "的" in match.group("s"))):
             continue
         if not (own or name or has("change", clause.text)):
             continue
@@ -110,13 +123,17 @@ def _chinese(clause: Clause, text: Text, *, corrected: bool) -> Proposal | None:
 def _english(clause: Clause, text: Text, *, known: bool) -> Proposal | None:
     match = _EN.match(clause.text)
     if match is None:
+        use = _EN_WE_USE.match(clause.text)
+        if use is not None:
+            which = "" if use.group("s") else "2"
+            return _proposal(clause, text, use.group(f"s{which}"), use.span(f"v{which}"))
         day = _EN_DAY.match(clause.text)
         return _proposal(clause, text, f"{day.group('s')}{day.group('o')}", day.span("v")) if day else None
     subject = match.group("s")
     named = topics(subject)
     if match.group("own") == "the" and not (known and named):
         return None
-    if _FLEETING.search(subject) or _PROCESS.match(match.group("v")):
+    if _fleeting(subject) or _PROCESS.match(match.group("v")):
         return None
     return _proposal(clause, text, subject, match.span("v"), verb=match.group("verb"))
 
@@ -160,7 +177,7 @@ def _proposal(clause: Clause, text: Text, subject: str, span: tuple[int, int], v
 
 
 def _verb_name(verb: str) -> str:
-    if verb in {"is", "are", "use", "uses", "run on", "runs on"}:
+    if verb in {"is", "are", "use", "uses", "run on", "runs on"} or verb.endswith(" to"):
         return "is"
     first = verb.split(maxsplit=1)[0]
     return "has" if first in {"has", "have"} else first.removesuffix("s")

@@ -9,6 +9,8 @@ _WEIGHTS = {
     "attribute": 0.8,
     "rule": 0.85,
     "statement": 0.7,
+    "episode": 0.75,
+    "dated": 1.1,
     "topic": 1.03,
     "aspect": 1.05,
     "uncertain": 0.45,
@@ -24,6 +26,7 @@ _IMPORTANCE = {
     Kind.PLAN: 0.6,
     Kind.PROJECT: 0.6,
     Kind.FACT: 0.55,
+    Kind.EPISODE: 0.4,
 }
 
 

@@ -2,12 +2,15 @@
 
 import re
 from dataclasses import replace
+from datetime import datetime
 
 from events.model import Assertion, Candidate, Evidence, Frozen, Message, Origin, Suppression, Turn, TurnStatus
+from services.extraction.anaphora import with_antecedent
 from services.extraction.attributes import match_attributes, subject_name
 from services.extraction.confidence import confidence_of, importance_of
 from services.extraction.cues import Tempo, has, lexicon, starts, tempo
 from services.extraction.dates import Period, resolve
+from services.extraction.episodes import as_episode, match_episodes
 from services.extraction.frames import match_frames
 from services.extraction.material import own_words
 from services.extraction.normalise import Text, normalise
@@ -24,6 +27,9 @@ EXTRACTOR = "rules/1"
 _SHORT = 32
 _OPENING = 30  # who speaks is said at the beginning
 _FILLER = re.compile(r"(?:please|just|so|and|do|that|this|it|too|[\s,，都就请吧哦了这那样个])+")
+_NEVER_PAST = frozenset(
+    {"rule", "plan", "plan_withdrawn", "episode", "statement", "left_home", "stopped_hobby", "allergy"}
+)
 _BY_CONTEXT = frozenset({"called", "prefer"})  # what one wants to be called depends on who listens
 
 
@@ -50,6 +56,7 @@ def extract(turn: Turn) -> Extraction:
 def _of_message(turn: Turn, message: Message, text: Text) -> list[Candidate]:
     found: list[Candidate] = []
     earlier: str | None = None
+    said: list[Proposal] = []
     read = sentences(own_words(text))
     for index, sentence in enumerate(read):
         following = read[index + 1] if index + 1 < len(read) else None
@@ -63,8 +70,12 @@ def _of_message(turn: Turn, message: Message, text: Text) -> list[Candidate]:
             else _of_sentence(sentence, text, earlier, when, for_good=for_good, ahead=ahead)
         )
         for proposal in proposals:
-            coloured = _coloured(proposal, sentence, doubted=doubted, for_good=for_good)
-            found.append(_candidate(coloured, message, text, when))
+            whole = with_antecedent(proposal, said)
+            if whole is None:
+                continue
+            said.append(whole)
+            coloured = _coloured(whole, sentence, text, doubted=doubted, for_good=for_good)
+            found.append(_candidate(coloured, message, text, when, turn.occurred_at))
         named = topics(sentence.text)
         earlier = proposals[0].key.rpartition(".")[0] if proposals and proposals[0].key else None
         if earlier in {None, "", "taste"} and named:
@@ -80,19 +91,24 @@ def _of_sentence(
     chosen: list[Proposal] = []
     others = has("reported", sentence.text[:_OPENING])
     attributes = [] if others else match_attributes(sentence, text, earlier)
-    rules = [] if others else match_rules(sentence, text, earlier, for_good=for_good)
     wished = [p for p in attributes if has("standing", sentence.clauses[sentence.clause_at(p.start)].text)]
-    for proposals in (
-        match_plans(sentence, text, when, ahead=ahead),
-        match_frames(sentence, text),
-        [p for p in attributes if p not in wished],
-        rules,
-        wished,
-    ):
-        chosen += [p for p in proposals if not any(_overlap(p, other) for other in chosen)]
+    _add(chosen, match_plans(sentence, text, when, ahead=ahead))
+    _add(chosen, [] if others else match_frames(sentence, text))
+    _add(chosen, [p for p in attributes if p not in wished])
+    rest = sentence.without([(p.start, p.end) for p in chosen])
+    if rest is not None and not others:
+        _add(chosen, match_rules(rest, text, earlier, for_good=for_good))
+    _add(chosen, wished)
+    if not others:
+        _add(chosen, match_episodes(sentence, text, when))
     if not chosen:
         chosen = match_statements(sentence, text)
     return repaired(chosen, sentence, text)
+
+
+def _add(chosen: list[Proposal], more: list[Proposal]) -> None:
+    """Add the proposals that claim other words than those chosen before them."""
+    chosen += [p for p in more if not any(_overlap(p, other) for other in chosen)]
 
 
 def _overlap(one: Proposal, other: Proposal) -> bool:
@@ -108,7 +124,9 @@ def _only_doubts(clause: str) -> bool:
     return len(clause) < _SHORT and has("uncertain", clause) and not topics(clause) and not has("plan", clause)
 
 
-def _coloured(proposal: Proposal, sentence: Sentence, *, doubted: bool, for_good: bool) -> Proposal:
+def _coloured(proposal: Proposal, sentence: Sentence, text: Text, *, doubted: bool, for_good: bool) -> Proposal:
+    if has("past", sentence.text[: max(0, proposal.end - sentence.start)]) and proposal.frame not in _NEVER_PAST:
+        proposal = as_episode(proposal, sentence, text)
     clauses = [clause.text for clause in sentence.clauses]
     at = sentence.clause_at(proposal.start)
     meant = tempo(clauses, at)
@@ -143,7 +161,7 @@ def _sensitivity(proposal: Proposal, sentence: Sentence) -> str | None:
     return (named.sensitivity if named else None) or sensitivity_of(sentence.text)
 
 
-def _candidate(proposal: Proposal, message: Message, text: Text, when: Period | None) -> Candidate:
+def _candidate(proposal: Proposal, message: Message, text: Text, when: Period | None, turn_at: datetime) -> Candidate:
     start, end = text.span(proposal.start, proposal.end)
     planned = proposal.assertion is Assertion.PLANNED
     return Candidate(
@@ -154,6 +172,9 @@ def _candidate(proposal: Proposal, message: Message, text: Text, when: Period | 
         scope=proposal.scope,
         positive=proposal.positive,
         multi_valued=bool(proposal.key) and holds_several(proposal.key or ""),
+        valid_from=when.start
+        if when and when.start <= turn_at and proposal.assertion is not Assertion.HYPOTHETICAL
+        else None,
         valid_until=when.end if planned and when else None,
         evidence=(Evidence(message_id=message.message_id, start=start, end=end),),
         assertion=proposal.assertion,

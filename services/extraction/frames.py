@@ -1,21 +1,35 @@
 """Stage 4a: what is claimed by a sentence of known form: who one is, where one lives, what one likes."""
 
 import re
+from dataclasses import replace
 from functools import lru_cache
 from typing import Self
 
 from pydantic import Field, model_validator
 
 from events.model import Frozen, Kind
+from services.extraction.attributes import subject_name
 from services.extraction.lexicon import expand, load
 from services.extraction.normalise import Text
 from services.extraction.proposal import Proposal
 from services.extraction.segment import Sentence
 from services.extraction.vocabulary import respect, taste_of, tool_of, topics, vocabulary
-from services.extraction.wording import is_chinese, tidy_value
+from services.extraction.wording import bare_thing, is_chinese, is_pronoun, tidy_value, timeless
 
+_FIRST_PERSON = re.compile(r"(?<![a-z])i(?:'m|'ve)?(?![a-z'])")
 _SELF = re.compile(r"^[^,，。]{0,8}我(?!们?的)")
 _OTHER = re.compile(r"[^,，。]{0,4}(?:你|他|她|它|谁|大家)")
+_SHARED = re.compile(
+    r"(?<= )and(?= (?:also |then |now |just |recently |really |still |don't |do not |can't ){0,2}"
+    r"(?:am|work|live|have|play|love|like|enjoy|prefer|hate|joined|moved|teach|studied|study|run|own|speak|"
+    r"collect|drive|started|became|got|bought|adopted|sing|paint|dance|volunteer|coach|eat|drink)(?![a-z]))"
+)
+_WEEKLY = re.compile(
+    r"每(?:个)?(?:周|星期|礼拜)[一二三四五六日天末](?:都|会|要|早上|晚上|下午|上午)*(?:去|来)?"
+    r"(?:打|练|上|学|跑|游|做|踢|弹|跳)?(?P<s>[^,，。]{1,8})$|"
+    r"(?:go|do|play|take|attend|have) (?:to )?(?:my |the |a )?(?P<s2>[a-z][a-z ]{1,20}?) "
+    r"(?:classes |lessons |class |lesson )?(?:every|on) (?:mon|tues|wednes|thurs|fri|satur|sun)days?$"
+)
 _PREDICATE = re.compile(
     r"(?:现在|目前|平时|最近|也|还|很|特别|最|一直)*(?:住|在|做|当|是|养|有|喜欢|爱|讨厌|不喜欢|不吃|不再|不喝|对|来自|姓|叫|毕业|打算|改|每)"
 )
@@ -48,7 +62,7 @@ class Frame(Frozen):
 @lru_cache(maxsize=1)
 def frames() -> tuple[tuple[Frame, tuple[re.Pattern[str], ...]], ...]:
     """Return the frames of the data file with their compiled patterns."""
-    read = [Frame.model_validate(entry) for entry in load("frames.yaml")]
+    read = [Frame.model_validate(entry) for name in ("frames.yaml", "life.yaml") for entry in load(name)]
     return tuple((frame, tuple(re.compile(_mixed(expand(p))) for p in (*frame.zh, *frame.en))) for frame in read)
 
 
@@ -60,8 +74,15 @@ def _mixed(pattern: str) -> str:
     return pattern
 
 
+def _with_subject(folded: str) -> str:
+    """Say the subject again before an English verb that shares it: "I live in Oslo and work there"; offsets stay."""
+    return _SHARED.sub("  i", folded)
+
+
 def match_frames(sentence: Sentence, text: Text) -> list[Proposal]:
     """Return what the frames claim of a sentence, also in clauses that leave out the subject said before."""
+    if _FIRST_PERSON.search(sentence.text):
+        sentence = replace(sentence, text=_with_subject(sentence.text))
     found, taken = _match(sentence, text)
     self_speaks = False
     for clause in sentence.clauses:
@@ -94,7 +115,7 @@ def _match(sentence: Sentence, text: Text) -> tuple[list[Proposal], list[tuple[i
 
 
 def _propose(frame: Frame, match: re.Match[str], sentence: Sentence, text: Text) -> Proposal | None:
-    start, end = tidy_value(sentence.text, *match.span("v"))
+    start, end = timeless(sentence.text, *tidy_value(sentence.text, *match.span("v")))
     if start >= end:
         return None
     key, kind = _key(frame, match, sentence.text[start:end])
@@ -105,22 +126,25 @@ def _propose(frame: Frame, match: re.Match[str], sentence: Sentence, text: Text)
         start, end = start + tool.start, start + tool.end
     denied = bool(frame.neg and match.group(frame.neg)) if frame.neg and frame.neg in match.groupdict() else False
     value = text.shown[sentence.start + start : sentence.start + end]
+    thing = bare_thing(sentence.text, start, end) if frame.taste else start
     return Proposal(
         frame=frame.name,
         kind=kind,
         key=key,
-        value=value,
+        value=text.shown[sentence.start + thing : sentence.start + end],
         content=_say(
             frame, match, value, denied=denied, shown=text.shown[sentence.start + match.start() : sentence.start + end]
         ),
         start=sentence.start + match.start(),
         end=sentence.start + max(match.end(), end),
         positive=frame.positive and not denied,
-        features=frozenset({"frame"}),
+        features=frozenset({"frame"} | ({"pronoun"} if is_pronoun(sentence.text[thing:end]) else set())),
     )
 
 
 def _key(frame: Frame, match: re.Match[str], value: str) -> tuple[str | None, Kind]:
+    if frame.habit and (weekly := _WEEKLY.match(value)) is not None:
+        return f"{subject_name(weekly.group('s') or weekly.group('s2'))}.day", Kind.PREFERENCE
     if frame.tool:
         tool = tool_of(value)
         return (tool.name if tool else None), Kind.FACT
@@ -142,4 +166,4 @@ def _say(frame: Frame, match: re.Match[str], value: str, *, denied: bool, shown:
     templates = frame.deny if denied else frame.say
     template = templates.get("zh" if is_chinese(match.group()) else "en") or next(iter(templates.values()))
     groups = {name: group or "" for name, group in match.groupdict().items()}
-    return template.format(**{**groups, "v": value})
+    return template.format(**{"verb": "", **groups, "v": value})

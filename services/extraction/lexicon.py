@@ -8,7 +8,7 @@ from typing import Any
 import yaml
 
 _MACRO = re.compile(r"(?<!\?P)<([a-z]+)>")
-_LATIN_EDGE = re.compile(r"[a-z0-9]")
+_LATIN = re.compile(r"[a-z]")
 
 
 def load(name: str) -> Any:  # noqa: ANN401 - the shape is the file's; each reader validates its own
@@ -42,6 +42,6 @@ def expand(pattern: str, known: dict[str, str] | None = None) -> str:
 
 
 def _edged(word: str) -> str:
-    if word.isascii() and _LATIN_EDGE.match(word[0]):
+    if word.isascii() and _LATIN.search(word):
         return rf"(?<![a-z0-9])(?:{word})(?![a-z0-9])"
     return word

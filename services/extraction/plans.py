@@ -11,15 +11,16 @@ from services.extraction.segment import Clause, Sentence
 from services.extraction.wording import is_chinese, short, tidy_span, tidy_value
 
 _WITHDRAWN = (
+    re.compile(r"不(?:再)?(?:去|搬去|搬到|换|考|买|办|打算|准备)(?P<v>[^,，。了]{1,12})了"),
     re.compile(r"(?P<v>[^,，。]{1,14}?)(?:不去了|不搬了|不换了|不考了|不买了|不办了|取消了|作罢了?|泡汤了)"),
     re.compile(r"(?:not|n't) (?:going|moving|travelling|flying) to (?P<v>[^,.;!?\n]{1,40}?)(?: any ?more| after all)"),
     re.compile(r"(?:cancelled|canceled|called off) (?:my |the |our )?(?P<v>[^,.;!?\n]{1,40})"),
     re.compile(r"(?:my|the|our) (?P<v>[^,.;!?\n]{1,40}?) (?:is|was|got|has been) (?:cancell?ed|called off)"),
 )
-_LEADING = re.compile(r"(?:是|了|要|会|就|再|to |be )*")
+_LEADING = re.compile(r"(?:是|了|要|会|就|再|to |be |thinking (?:about|of) |planning (?:to|on) |hoping to )*")
 _TEMPORARY = frozenset({"i'll", "i will", "we'll", "we will"})
 _SHORTEST = 2
-_DATED_ZH = re.compile(r"(?:要|会|得|将)?(?=(?:去|飞|回|搬|参加|出席|出差|面试|考|结婚|毕业|入职)(?!了|过))")
+_DATED_ZH = re.compile(r"(?:要|会|得|将|改)?(?=(?:去|飞|回|搬|参加|出席|出差|面试|考|结婚|毕业|入职)(?!了|过))")
 _ERRAND_ZH = re.compile(r"(?:帮|给|替|提醒|叫|让)我|吗|怎么|推荐")
 _DATED_EN = re.compile(
     r"(?<![a-z])(?:i'm|i am|we're|we are) (?=(?!going to)[a-z]+ing(?![a-z]))|(?<![a-z])i have (?=an? )"
@@ -36,11 +37,16 @@ _ERRAND = re.compile(
 def match_plans(sentence: Sentence, text: Text, when: Period | None, *, ahead: bool) -> list[Proposal]:
     """Return the plans a sentence states; `when` is the period it names, `ahead` says that it has not begun."""
     found = _withdrawn(sentence, text)
-    if found:
-        return found
     for clause in sentence.clauses:
+        if any(p.start < clause.end and clause.start < p.end for p in found):
+            continue
         cue = lexicon()["plan"].search(clause.text) or (_dated(clause.text, sentence.text) if ahead else None)
-        if cue is None or has("third", clause.text[: cue.start()]) or has("once", clause.text[: cue.start()]):
+        if (
+            cue is None
+            or has("third", clause.text[: cue.start()])
+            or has("once", clause.text[: cue.start()])
+            or has("past", sentence.text[: cue.start() + clause.start - sentence.start])
+        ):
             continue
         opening = _LEADING.match(clause.text, cue.end())
         start, end = tidy_value(clause.text, opening.end() if opening else cue.end(), len(clause.text))

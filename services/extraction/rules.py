@@ -25,6 +25,23 @@ _WANTS = re.compile(
 _MINE = re.compile(r"(?<![a-z])(?:me|my)(?![a-z])")
 _ADDRESSED = re.compile(r"^(?:再|老|总|[给帮替跟]我|ever |(?:send|show|give)(?:ing)? me |me )+")
 _ANAPHOR = re.compile(r"(?:就|都)?(?:它|那个|这个|这样|that|this|it)了?$")
+_STRONG_CONDITION = re.compile(r"(?:every|each|any) ?time you|when(?:ever)? (?:you|i ask)|if you")
+_WORD = re.compile(r"[a-z]+(?:'[a-z]+)?(?= [a-z0-9\"'“])")
+_AFTER_CUE = re.compile(r"^[\s,:]*(?:please |just |also |do )?")
+_INFLECTED = re.compile(r"(?:[a-z]{3}ing|[a-z]{3}ed|[a-z]{3}ly|ness|tion|[^su]s)$")
+_POINTING = re.compile(
+    r"(?<![a-z])(?:that's|that is|this is|it's|it is|and|please|an?|the|my|for me)(?![a-z])|这是|我的|请|的"
+)
+# Respects that only one thing has, whatever the sentence names; and what a respect is of where nothing is named.
+_OF_ITSELF = {"seat": "travel", "spice": "food", "sugar": "drink"}
+_USUAL_TOPIC = {
+    "theme": "ui",
+    "timezone": "schedule",
+    "duration": "meeting",
+    "budget": "restaurant",
+    "units": "reply",
+    "indent": "code",
+}
 _SHORTEST = 2
 _FORMAT_TOPICS = frozenset(
     {"reply", "explanation", "summary", "document", "email", "code", "report", "meeting_notes", "weekly_report"}
@@ -55,18 +72,22 @@ def _is_wish(sentence: Sentence, tempos: list[Tempo]) -> bool:
     body = whole[start:]
     if of_another(body) or has("reported", body[:24]):
         return False
-    directive = any(_directive(clause.text) for clause in sentence.clauses)
+    directive = any(_directive(clause.text) for clause in sentence.clauses) or (
+        _STRONG_CONDITION.match(body) is not None and any(_bare_verb(c.text.strip()) for c in sentence.clauses[1:])
+    )
     if Tempo.STANDING in tempos or Tempo.ONCE in tempos:
         return _wanted(whole, directive=directive)
     if has("process", body[:14]):
         return False
-    ruled = respect(whole, without=frozenset({"choice", "order", "hours"}))
+    setting = _SETTING.search(whole) is not None
+    ruled = respect(whole, without=frozenset({"choice", "order"} if setting else {"choice", "order", "hours"}))
     if ruled is None:
-        return bool(_WHEN_YOU.match(body)) and directive and len(sentence.clauses) > 1
+        ordered = any(starts("imperative", clause.text.strip()) for clause in sentence.clauses[1:])
+        return bool(_WHEN_YOU.match(body)) and ordered
     if is_chinese(whole):
-        return bool(topics(whole)) and (scope_of(whole) != "personal" or _SETTING.search(whole) is not None)
+        return bool(topics(whole)) and (scope_of(whole) != "personal" or setting)
     plural = _PLURAL_OF_MINE.search(body) and starts("imperative", body)
-    return bool(plural or (topics(whole) and _SETTING.search(whole)) or _WHEN_YOU.match(body))
+    return bool(plural or (topics(whole) and setting) or _WHEN_YOU.match(body))
 
 
 def _directive(clause: str) -> bool:
@@ -75,7 +96,23 @@ def _directive(clause: str) -> bool:
     if is_chinese(clause):
         bare = not has("narrative", clause) and not (has("once", clause) and "我" in clause)
         return has("request", clause) or (has("request_verb", clause) and bare)
-    return starts("imperative", body) or _WANTS.search(body) is not None
+    return starts("imperative", body) or _WANTS.search(body) is not None or _orders(body)
+
+
+def _orders(body: str) -> bool:
+    """Say whether an English clause begins with a bare verb after its cue of duration: "every time, scale it for two".
+
+    Whatever is no subject, no adjective of greeting and no inflected form is taken for one: verbs cannot be listed.
+    """
+    cue = lexicon()["standing"].match(body)
+    if cue is None or not has("strong_opening", cue.group()):
+        return False
+    return _bare_verb(_AFTER_CUE.sub("", body[cue.end() :], count=1))
+
+
+def _bare_verb(clause: str) -> bool:
+    first = _WORD.match(clause)
+    return first is not None and not starts("no_verb", first.group()) and _INFLECTED.search(first.group()) is None
 
 
 def _wanted(whole: str, *, directive: bool) -> bool:
@@ -100,7 +137,7 @@ def _kept(sentence: Sentence, tempos: list[Tempo], *, once: bool) -> list[Clause
 
 
 def _bare(clause: Clause) -> bool:
-    rest = lexicon()["standing"].sub("", clause.text).strip(" ,，就了")
+    rest = _POINTING.sub("", lexicon()["standing"].sub("", clause.text)).strip(" ,，就了")
     return len(rest) < _SHORTEST + 1
 
 
@@ -186,15 +223,10 @@ def _topic(named: list[Subject], ruled: Respect | None, folded: str) -> str | No
 
 
 def _key(topic: str | None, ruled: Respect | None, *, negative: bool) -> str | None:
+    if ruled is not None and ruled.name in _OF_ITSELF:
+        return f"{_OF_ITSELF[ruled.name]}.{ruled.name}"
     if ruled is not None and (topic or ruled.name != "choice"):
-        default = {
-            "theme": "ui",
-            "timezone": "schedule",
-            "duration": "meeting",
-            "budget": "restaurant",
-            "units": "reply",
-        }
-        return f"{topic or default.get(ruled.name, 'reply')}.{ruled.name}"
+        return f"{topic or _USUAL_TOPIC.get(ruled.name, 'reply')}.{ruled.name}"
     return f"{topic}.content" if topic and negative else None
 
 

@@ -39,6 +39,14 @@ class Sentence:
         """Return the index of the clause that holds a position of the text."""
         return max((i for i, clause in enumerate(self.clauses) if clause.start <= position), default=0)
 
+    def without(self, spans: list[tuple[int, int]]) -> "Sentence | None":
+        """Return the sentence without the clauses that spans of the text have taken; None where none is left."""
+        left = tuple(c for c in self.clauses if not any(start < c.end and c.start < end for start, end in spans))
+        if len(left) == len(self.clauses):
+            return self
+        whole = " ".join(clause.text for clause in left)
+        return Sentence(left[0].start, left[-1].end, whole, left, self.asks) if left else None
+
 
 def sentences(own: str) -> list[Sentence]:
     """Split the person's own words; a run too long to be a statement is left out."""

@@ -1,6 +1,7 @@
 """How a memory says what was claimed: short, in the person's language, without the words that only frame it."""
 
 import re
+from functools import lru_cache
 
 from services.extraction.cues import lexicon, starts
 from services.extraction.segment import Clause
@@ -9,6 +10,33 @@ _CJK = re.compile(r"[\u3400-\u9fff]")
 _EDGES = ' \t\n,，.。;；:：!！?？~～、"“”'
 _PAIRS = (("「", "」"), ("『", "』"), ("“", "”"), ('"', '"'), ("《", "》"), ("'", "'"))
 _CONTENT_LENGTH = 240
+
+_ACT = re.compile(
+    r"(?:去|喝|吃|看|听|玩|打|读|做|养|学|弹)(?=[\u4e00-\u9fff])(?!得|不|法|起|到|点|做人)|"
+    r"(?:to )?(?:drinking|eating|watching|reading|listening to|playing|drink|eat|watch|read|listen to|play) "
+)
+
+
+@lru_cache(maxsize=1)
+def _time_at_end() -> re.Pattern[str]:
+    return re.compile(rf"(?:^|(?<=[\s,]))(?:,? ?(?:{lexicon()['time'].pattern}))+$")
+
+
+def timeless(folded: str, start: int, end: int) -> tuple[int, int]:
+    """Shrink the span of a value by words of time at its end: "Utrecht last week" names Utrecht."""
+    match = _time_at_end().search(folded[start:end])
+    return start, start + match.start() if match and match.start() else end
+
+
+def is_pronoun(value: str) -> bool:
+    """Say whether a value points at something said before instead of naming it."""
+    return lexicon()["pronoun"].fullmatch(value.strip()) is not None
+
+
+def bare_thing(folded: str, start: int, end: int) -> int:
+    """Return where the liked thing itself begins: "drinking tea" and 喝茶 are about tea, 茶."""
+    act = _ACT.match(folded, start, end)
+    return act.end() if act and end - act.end() >= 1 else start
 
 
 def is_chinese(text: str) -> bool:

@@ -1,0 +1,112 @@
+"""Stage 4f: what happened to the person, and what used to be so: past events, kept as episodes and never as facts."""
+
+import re
+from dataclasses import replace
+from functools import lru_cache
+
+from events.model import Assertion, Kind
+from services.extraction.cues import has
+from services.extraction.dates import Period
+from services.extraction.lexicon import compiled, expand, load
+from services.extraction.normalise import Text
+from services.extraction.proposal import Proposal
+from services.extraction.segment import Clause, Sentence
+from services.extraction.wording import is_chinese, short, tidy_span
+
+_KEY = "episode"
+_VAGUE = re.compile(
+    r"(?<![a-z])(?:recently|lately|the other day|a while (?:ago|back)|ages ago|years ago|for the first time|finally|"
+    r"back in (?:the |my )?\w+|when i was|once|over the (?:weekend|summer|holidays|break)|ago|last \w+)(?![a-z])|"
+    r"最近|前阵子|前段时间|前不久|终于|第一次|那年|小时候|当年|以前|曾经"
+)
+_EN_SUBJECT = re.compile(
+    r"(?:^|[\s,])(?:(?:me|my (?:wife|husband|partner|family|kids|friends?|sister|brother|"
+    r"mom|mum|dad|son|daughter|"
+    r"girlfriend|boyfriend)) and i|we|i)(?:'ve| have)? "
+    r"(?:(?:just|also|finally|recently|actually|even|already|then|both|all|once|never) ){0,2}"
+)
+_ZH_SUBJECT = r"(?:我|我们|咱们)(?!的|家)(?:<adv>|(?:和|跟|带|陪)[^,，。]{1,10}?(?:一起)?|一起)*"
+_TODAY = re.compile(r"今[天早晚日]|刚刚|(?<![a-z])(?:today|tonight|this (?:morning|afternoon|evening))(?![a-z])")
+_WHERE = re.compile(r"在[^,，。了]{1,12}?(?=[去到飞参徒露滑潜旅度自看听认开报完种骑跑表演办做])")
+_CUT = re.compile(r" (?:and (?:i|it|we|that|now)(?![a-z])|but|because|so|which|since) .*$")
+_LONGEST = 120
+_SHORTEST = {True: 3, False: 12}  # characters an event needs to say anything, in Chinese and in English
+
+
+@lru_cache(maxsize=2)
+def _lexicon(language: str) -> dict[str, re.Pattern[str]]:
+    lists: dict[str, list[str]] = load("events.yaml")[language]
+    return {name: compiled(words) for name, words in lists.items()}
+
+
+@lru_cache(maxsize=1)
+def _zh_subject() -> re.Pattern[str]:
+    return re.compile(expand(_ZH_SUBJECT))
+
+
+def match_episodes(sentence: Sentence, text: Text, when: Period | None) -> list[Proposal]:
+    """Return the events of the person's life that a sentence tells; `when` is the period it names."""
+    found = [_episode(clause, sentence, text, when) for clause in sentence.clauses]
+    return [proposal for proposal in found if proposal is not None]
+
+
+def as_episode(proposal: Proposal, sentence: Sentence, text: Text) -> Proposal:
+    """Return a claim that its sentence puts into the past as what it is: how things used to be."""
+    clause = sentence.clauses[sentence.clause_at(proposal.start)]
+    content = _without_subject(text.shown[clause.start : clause.end])
+    return replace(
+        proposal,
+        frame="episode",
+        kind=Kind.EPISODE,
+        key=_KEY,
+        value=short(content),
+        content=short(content),
+        assertion=Assertion.PAST,
+        positive=True,
+        correction=False,
+    )
+
+
+def _episode(clause: Clause, sentence: Sentence, text: Text, when: Period | None) -> Proposal | None:
+    chinese = is_chinese(clause.text)
+    subject = _zh_subject().search(clause.text) if chinese else _EN_SUBJECT.search(clause.text)
+    if subject is None or has("third", clause.text[: subject.start()]):
+        return None
+    words = _lexicon("zh" if chinese else "en")
+    rest = clause.text[subject.end() :] if not chinese else clause.text[subject.start() + 1 :]
+    told = rest[:_LONGEST]
+    if words["routine"].search(told if chinese else told[:40]) or has("hypothetical", clause.text):
+        return None
+    dated = (when is not None and _TODAY.search(sentence.text) is None) or _VAGUE.search(sentence.text) is not None
+    where = _WHERE.match(told)
+    act = where.end() if where else 0
+    event = words["always"].match(told, act) or (dated and words["dated"].match(told, act))
+    if not event or (chinese and not _happened(told, when)):
+        return None
+    start = clause.start + (subject.start() if chinese else subject.end())
+    cut = _CUT.sub("", clause.text[start - clause.start :])
+    first, last = tidy_span(cut, 0, len(cut))
+    shown = _without_subject(text.shown[start + first : start + last])
+    if len(shown) < _SHORTEST[chinese]:
+        return None
+    date = "" if when is None else f"（{when.label}）" if chinese else f" ({when.label})"
+    return Proposal(
+        frame="episode",
+        kind=Kind.EPISODE,
+        key=_KEY,
+        value=short(shown),
+        content=short(f"{shown}{date}"),
+        start=clause.start,
+        end=clause.end,
+        assertion=Assertion.PAST,
+        features=frozenset({"episode"} | ({"dated"} if when else set())),
+    )
+
+
+def _happened(told: str, when: Period | None) -> bool:
+    """Say whether a Chinese clause is about what is over: an aspect particle, or a time in the past."""
+    return bool(re.search(r"[了过]", told)) or when is not None
+
+
+def _without_subject(shown: str) -> str:
+    return re.sub(r"^(?:我们|咱们|我|I |We |i |we )", "", shown.strip()).strip()
