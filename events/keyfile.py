@@ -1,8 +1,8 @@
-"""Secrets in files: written whole or not at all, readable by their owner only."""
+"""Files that are written whole or not at all, once, and readable by their owner only."""
 
 import os
-from contextlib import suppress
 from pathlib import Path
+from uuid import uuid4
 
 
 def key_file(path: Path) -> bytes:
@@ -12,16 +12,27 @@ def key_file(path: Path) -> bytes:
     return path.read_bytes()
 
 
-def write_once(path: Path, content: bytes) -> None:
-    """Write a file of mode 0600 in a folder of mode 0700, durable when this returns; an existing one stays as it is."""
+def write_once(path: Path, content: bytes) -> bool:
+    """Write a file of mode 0600 in a folder of mode 0700, durable when this returns; False if one exists already."""
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    temporary = path.with_name(f".{path.name}.{os.getpid()}")
-    handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    temporary = path.with_name(f".{path.name}.{uuid4()}")  # two may write the same at once
     try:
-        os.write(handle, content)
+        with open(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:  # noqa: PTH123 - a handle
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        os.link(temporary, path)
+    except FileExistsError:
+        return False
+    finally:
+        temporary.unlink(missing_ok=True)
+        _sync(path.parent)
+    return True
+
+
+def _sync(folder: Path) -> None:
+    handle = os.open(folder, os.O_RDONLY)
+    try:
         os.fsync(handle)
     finally:
         os.close(handle)
-    with suppress(FileExistsError):
-        os.link(temporary, path)
-    temporary.unlink()

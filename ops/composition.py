@@ -9,10 +9,12 @@ import redis.asyncio as redis
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from redis.exceptions import RedisError
 
+from events.checkpointer import Checkpointer
 from events.errors import UnavailableError
 from events.keyfile import key_file
 from events.log import EventLog
 from events.model import Scope, TenantId
+from events.place import Folder, Place
 from events.postgres import Database
 from events.provider import FileProvider
 from events.sealer import Sealer
@@ -44,7 +46,7 @@ from services.forgetting.previews import Previews
 from services.forgetting.queues import QueueProbe
 from services.forgetting.receipt import Signer
 from services.forgetting.receipts import Receipts
-from services.forgetting.second_place import Directory
+from services.forgetting.second_place import Tombstones
 from services.forgetting.semantic import Answer, ReadPathProbe, VectorLayer, VectorLayerProbe
 from services.forgetting.tables import Followed, KeyProbe, NotConfigured, Reads, table_probes
 from services.governance.judge import GATES, Gate
@@ -293,7 +295,7 @@ class Composition:
             self.log("eraser"),
             self.vault("eraser"),
             self.registry,
-            Directory(self.settings.second_place),
+            Tombstones(self.second_place),
             Signer(self.settings.keys),
         )
 
@@ -323,7 +325,8 @@ class Composition:
     def workers(self) -> dict[str, tuple[Sequence[Work], Sequence[Callable[[], Route]]]]:
         """Return every worker by name: loops it runs, and routes it consumes."""
         return {
-            "seal": ([lambda: seal.seal(Sealer(self.log("sealer")))], []),
+            # what starts last is stopped first: the last checkpoint covers all that was sealed
+            "seal": ([self._checkpoint, lambda: seal.seal(Sealer(self.log("sealer")))], []),
             "project": ([self._project], []),
             "ingest": ([], [lambda: self._turns().route()]),
             "remember": (
@@ -350,6 +353,20 @@ class Composition:
 
     def _turns(self) -> TurnStream:
         return TurnStream(self.ingest, self.tokens.verifier, self.letters, self.limits)
+
+    @property
+    def second_place(self) -> Place:
+        """Where lies what must not depend on the database."""
+        return Folder(self.settings.second_place)
+
+    @property
+    def checkpointer(self) -> Checkpointer:
+        """Signs the log's head."""
+        return Checkpointer(self.log("sealer"), self.second_place, self.settings.keys)
+
+    async def _checkpoint(self) -> None:
+        settings = self.settings
+        await seal.checkpoint(self.checkpointer, settings.checkpoint_every_s, settings.checkpoint_every_events)
 
     async def _project(self) -> None:
         projector = self.log("projector")

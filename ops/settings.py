@@ -82,6 +82,8 @@ class Settings(BaseSettings):
     reclaim_idle_ms: Count = 30_000
     sweep_after_s: Count = 10
     vectors_within_ms: Count = 3_000
+    checkpoint_every_s: Count = 60
+    checkpoint_every_events: Count = 5000
     max_future_skew_s: Annotated[int, Field(ge=0)] = int(_LIMITS.max_skew.total_seconds())
 
     @model_validator(mode="after")

@@ -18,6 +18,7 @@ from uuid import UUID, uuid4
 from events.envelope import StoredEvent, memory_stream
 from events.log import read_sealed, read_stream
 from events.model import EventId, MemoryId, Position, Scope, SubjectId, TenantId, TurnFinalized
+from events.place import Folder
 from events.postgres import Connection
 from events.sealer import Sealer
 from ops.composition import Composition
@@ -28,7 +29,7 @@ from projections.model import Projection
 from services.forgetting.finisher import Finisher, Stage
 from services.forgetting.layers import Layer, Registry
 from services.forgetting.receipt import Signer
-from services.forgetting.second_place import Directory
+from services.forgetting.second_place import Tombstones
 from services.remembering.remember import Rememberer
 from services.wire.receipts import ReceiptView
 from services.wire.turns import MessageIn, TurnAnswer, TurnIn, TurnOutcome
@@ -152,7 +153,7 @@ class Plant:
             self.composition.log("eraser"),
             self.composition.vault("eraser"),
             registry or self.registry(),
-            Directory(self.composition.settings.second_place),
+            Tombstones(Folder(self.composition.settings.second_place)),
             Signer(self.composition.settings.keys),
         )
 

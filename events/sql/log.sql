@@ -65,6 +65,18 @@ create table log.head (
 );
 insert into log.head (size, frontier, root) values (0, '{}', sha256(''));
 
+-- signed heads (C2SP tlog-checkpoint) and the notes that introduce each signing key; both also lie in the second place
+create table log.checkpoint (
+  size       bigint primary key check (size > 0),
+  note       text not null,
+  written_at timestamptz not null default clock_timestamp()
+);
+create table log.signing_key (
+  number     integer primary key check (number >= 0),
+  note       text not null,
+  written_at timestamptz not null default clock_timestamp()
+);
+
 create function log.forbid_v1() returns trigger language plpgsql as $$
 begin
   raise exception 'the log is append-only: % on %.% is refused', tg_op, tg_table_schema, tg_table_name
@@ -74,7 +86,7 @@ end $$;
 do $$
 declare name text;
 begin
-  foreach name in array array['event', 'sealed', 'node', 'fence'] loop
+  foreach name in array array['event', 'sealed', 'node', 'fence', 'checkpoint', 'signing_key'] loop
     execute format('create trigger append_only before update or delete or truncate on log.%I
                     for each statement execute function log.forbid_v1()', name);
   end loop;
@@ -252,6 +264,8 @@ grant select on log.node to cenotaph_prober;
 grant select on log.event, log.sealed, log.node, log.head, log.unsealed to cenotaph_sealer;
 grant update on log.head to cenotaph_sealer;
 grant insert on log.sealed, log.node to cenotaph_sealer;
+grant select, insert on log.checkpoint, log.signing_key to cenotaph_sealer;
+grant select on log.checkpoint, log.signing_key to cenotaph_prober;
 grant delete on log.unsealed to cenotaph_sealer;
 
 -- the second wall: a reader sees one person of one tenant, and a missing scope is an error, not an empty filter

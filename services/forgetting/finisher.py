@@ -21,7 +21,7 @@ from services.forgetting.layers import Registry
 from services.forgetting.prepare import prepare
 from services.forgetting.question import Question, bare_question
 from services.forgetting.receipt import Decision, Signer, decide, statement_of
-from services.forgetting.second_place import Directory
+from services.forgetting.second_place import Tombstones
 
 _PREPARE_S = 1.0
 _ACTOR = "worker:erase"
@@ -51,7 +51,7 @@ class Finisher:
     """
 
     def __init__(
-        self, eraser: Database, vault: Vault, registry: Registry, second_place: Directory, signer: Signer
+        self, eraser: Database, vault: Vault, registry: Registry, second_place: Tombstones, signer: Signer
     ) -> None:
         self._eraser = eraser
         self._vault = vault

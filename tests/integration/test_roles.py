@@ -27,9 +27,16 @@ from tests.dice import dice
 from tests.replay.histories import NOW, Person, born
 
 ROLES = ("appender", "reader", "sealer", "projector", "eraser", "prober")
-APPEND_ONLY = ("event", "sealed", "node", "fence")
+APPEND_ONLY = ("event", "sealed", "node", "fence", "checkpoint", "signing_key")
 WRITES = ("update log.{0} set {1} = {1}", "delete from log.{0}", "truncate log.{0}", "truncate log.{0} cascade")
-COLUMN = {"event": "type", "sealed": "position", "node": "hash", "fence": "target", "body": "part"}
+COLUMN = {
+    "event": "type",
+    "sealed": "position",
+    "node": "hash",
+    "fence": "target",
+    "checkpoint": "note",
+    "signing_key": "note",
+}
 PRIVATE = (
     *("log.event", "log.body", "log.fence", "facts.subject", "facts.memory", "keywords.entry"),
     *("sessions.turn", "sessions.message", "ops.read", "ops.erasure"),
@@ -99,7 +106,7 @@ async def refused(database: Database, sql: str, *args: object, scope: Scope | No
 
 @pytest.mark.parametrize("role", [*ROLES, None], ids=lambda role: role or "owner")
 async def test_nobody_changes_what_is_written(stores: Stores, world: World, role: str | None) -> None:
-    """UPDATE, DELETE and TRUNCATE on events, positions, nodes and fences are refused to every role and the owner."""
+    """UPDATE, DELETE and TRUNCATE on what was written are refused to every role and the owner."""
     async with acting(stores.endpoints.database_url, role and f"cenotaph_{role}") as database:
         for table in APPEND_ONLY:
             for statement in WRITES:
@@ -219,6 +226,9 @@ HOSTILE = (
     "create table public.mine (x int)",
     "create schema mine",
     "alter table log.event disable trigger append_only",
+    "drop trigger append_only on log.event",
+    "alter table log.event disable trigger all",
+    "alter table log.checkpoint disable trigger append_only",
     "alter table log.event disable row level security",
     "drop table log.event",
     "drop policy reader on log.event",

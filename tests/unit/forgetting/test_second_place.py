@@ -6,14 +6,15 @@ from pathlib import Path
 from uuid import uuid4
 
 from events.model import KeyId, MemoryId, MessageId, Tombstoned
-from services.forgetting.second_place import Directory
+from events.place import Folder
+from services.forgetting.second_place import Tombstones
 from tests.unit.forgetting.make import SCOPE, stored
 
 
 def test_a_tombstone_is_recorded_once_with_its_ids(tmp_path: Path) -> None:
     """Twenty that record the same at once leave one complete file of ids and nothing half-written."""
     event = Tombstoned(memories=(MemoryId(uuid4()),), messages=(MessageId(uuid4()),), keys=(KeyId(uuid4()),))
-    tombstone, place = stored(event, position=3), Directory(tmp_path)
+    tombstone, place = stored(event, position=3), Tombstones(Folder(tmp_path))
     assert not place.holds(tombstone)
     with ThreadPoolExecutor(20) as threads:
         list(threads.map(lambda _: place.record(tombstone), range(20)))
