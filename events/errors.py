@@ -45,3 +45,13 @@ class PreviewChangedError(CenotaphError):
 
 class UnavailableError(CenotaphError):
     """A store does not answer; nothing was acknowledged."""
+
+
+class LoginError(UnavailableError):
+    """A database does not let this process in under a role."""
+
+    def __init__(self, role: str | None) -> None:
+        super().__init__(
+            f"the database refuses the login {role or 'of the owner'}: run `cenotaph migrate` as the owner first, and"
+            " give this process the password of that role (CENOTAPH_LOGINS)"
+        )

@@ -1,8 +1,8 @@
 """Postgres under one role: raw asyncpg connections through SQLAlchemy's pool.
 
 A statement through SQLAlchemy costs about a millisecond of its own; the pool alone costs almost nothing, so the hot
-path takes the driver's connection out of it. Every connection starts under one role, so that a process can do only
-what it was given.
+path takes the driver's connection out of it. Every connection logs in as one role, so that no statement can make it
+another and a process can do only what it was given.
 """
 
 from collections.abc import AsyncIterable, AsyncIterator, Mapping
@@ -11,12 +11,12 @@ from importlib.resources import files
 from typing import Any, Protocol, cast
 
 import asyncpg
-from sqlalchemy.engine import make_url
+from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import DBAPIError, InterfaceError
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 from sqlalchemy.ext.asyncio import create_async_engine
 
-from events.errors import UnavailableError
+from events.errors import LoginError, UnavailableError
 from events.model import Scope
 
 Row = Mapping[str, Any]
@@ -54,16 +54,24 @@ class Database:
 
     Args:
         url: `postgresql://…`; a unix socket as `?host=/folder`.
-        role: the Postgres role every connection assumes (`cenotaph_reader`, …), or None for the login's own.
+        role: the role that logs in (`cenotaph_reader`, …), or None for the user of the URL.
         size: the most connections held at once.
+        password: of the role, where the server asks for one.
+
+    Attributes:
+        url: with the login; may hold its password.
     """
 
-    def __init__(self, url: str, role: str | None, size: int = 8) -> None:
-        self.url = url
+    def __init__(self, url: str, role: str | None, size: int = 8, password: str | None = None) -> None:
+        login = make_url(url)
+        if role is not None:
+            # put together anew: `set` would keep the password of the URL's own user where the role has none
+            login = URL.create("postgresql", role, password, login.host, login.port, login.database, login.query)
+        self.url = login.render_as_string(hide_password=False)
         self.role = role
-        settings = {"application_name": role or "cenotaph"} | ({"role": role} if role else {})
+        settings = {"application_name": role or "cenotaph"}
         self._engine = create_async_engine(
-            make_url(url).set(drivername="postgresql+asyncpg"),
+            login.set(drivername="postgresql+asyncpg"),
             pool_size=size,
             max_overflow=0,
             pool_pre_ping=False,
@@ -94,6 +102,8 @@ class Database:
                     await pooled.invalidate()
                     raise UnavailableError(_DOWN) from error
         except (*_GONE, InterfaceError, DBAPIError, PoolTimeoutError) as error:
+            if refused(error):
+                raise LoginError(self.role) from error
             raise UnavailableError(_DOWN) from error
 
     @asynccontextmanager
@@ -111,6 +121,11 @@ class Database:
     async def close(self) -> None:
         """Close every connection."""
         await self._engine.dispose()
+
+
+def refused(error: Exception) -> bool:
+    """Say whether a login was refused: no such role, one that may not log in, a wrong password (SQLSTATE class 28)."""
+    return isinstance(error, DBAPIError) and str(getattr(error.orig, "sqlstate", "")).startswith("28")
 
 
 def statements(package: str, name: str) -> str:

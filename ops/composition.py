@@ -1,6 +1,6 @@
 """The one place where everything is wired: a process takes from here what it runs."""
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
 from functools import cached_property
@@ -22,7 +22,8 @@ from events.vault import Vault
 from ops.backend import System
 from ops.embedded import Endpoints
 from ops.keystore import ApiKeys
-from ops.migrations import migrate
+from ops.logins import logins_of, password_of
+from ops.migrations import check, migrate
 from ops.settings import Settings
 from projections.embedding import Embedder
 from projections.facts import Facts
@@ -89,9 +90,21 @@ class Composition:
     _closers: list[Closer] = field(default_factory=list)
 
     async def migrate(self) -> None:
-        """Bring both clusters to the newest schema."""
-        await migrate(self.endpoints.database_url, "log")
-        await migrate(self.endpoints.vault_url, "vault")
+        """Bring both clusters to the newest schema; takes their owners."""
+        await migrate(self.endpoints.database_url, "log", self.settings.logins)
+        await migrate(self.endpoints.vault_url, "vault", self.settings.logins)
+
+    async def check(self, parts: Iterable[str]) -> None:
+        """See whether both clusters have the schema that these parts need, as far as they may log in.
+
+        Raises:
+            CenotaphError: one has not, or lets them not in; says what to do.
+        """
+        held = logins_of(parts)
+        for role in held.log:
+            await check(self.log(role), "log")
+        for role in held.vault:
+            await check(self._pool(self.endpoints.vault_url, f"vault_{role}"), "vault")
 
     async def close(self) -> None:
         """Close everything that was built, newest first."""
@@ -101,7 +114,7 @@ class Composition:
     # ── stores ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
     def log(self, role: str | None) -> Database:
-        """Return the pool of the log's cluster under a role, `cenotaph_` left out; None for the owner."""
+        """Return the pool of the log's cluster that logs in as a role, `cenotaph_` left out; None for the owner."""
         return self._pool(self.endpoints.database_url, role and f"cenotaph_{role}")
 
     def vault(self, role: str) -> Vault:
@@ -110,7 +123,7 @@ class Composition:
 
     def _pool(self, url: str, role: str | None) -> Database:
         if (url, role) not in self._pools:
-            pool = Database(url, role)
+            pool = Database(url, role, password=role and password_of(self.settings.logins, role))
             self._pools[url, role] = pool
             self._closers.append(pool.close)
         return self._pools[url, role]
@@ -188,6 +201,11 @@ class Composition:
     def letters(self) -> DeadLetters:
         """Keeps what could not be handled."""
         return DeadLetters(self.log("eraser"), self.vault("keeper"))
+
+    @property
+    def _parking(self) -> DeadLetters:
+        """The dead letters of those who may only add to them."""
+        return DeadLetters(self.log("appender"), self.vault("keeper"))
 
     @cached_property
     def api_keys(self) -> ApiKeys:
@@ -331,7 +349,7 @@ class Composition:
             "ingest": ([], [lambda: self._turns().route()]),
             "remember": (
                 [lambda: remember.sweep(self.log("projector"), self.jobs, self.settings.sweep_after_s)],
-                [lambda: remember.RememberJobs(self._rememberer(), self.letters).route()],
+                [lambda: remember.RememberJobs(self._rememberer(), self._parking).route()],
             ),
             "erase": (
                 [lambda: erase.resume(self.finisher)],
@@ -346,13 +364,13 @@ class Composition:
             DeadLetters(self.log("eraser"), self.vault("eraser")),
             {
                 TURNS: self._turns,
-                REMEMBER: lambda: remember.RememberJobs(self._rememberer(), self.letters),
+                REMEMBER: lambda: remember.RememberJobs(self._rememberer(), self._parking),
                 ERASE: lambda: erase.EraseJobs(self.finisher, self.letters),
             },
         )
 
     def _turns(self) -> TurnStream:
-        return TurnStream(self.ingest, self.tokens.verifier, self.letters, self.limits)
+        return TurnStream(self.ingest, self.tokens.verifier, self._parking, self.limits)
 
     @property
     def second_place(self) -> Place:
@@ -371,7 +389,7 @@ class Composition:
     async def _project(self) -> None:
         projector = self.log("projector")
         models = [*self.projections().values(), project.Dispatch(self.jobs)]
-        await project.project([Follower(model, projector) for model in models], self.endpoints.database_url)
+        await project.project([Follower(model, projector) for model in models], projector.url)
 
     def _rememberer(self) -> Rememberer:
         return Rememberer(

@@ -74,6 +74,7 @@ class Settings(BaseSettings):
     port: Annotated[int, Field(ge=0, le=65535)] = 8765
     second_place: Directory = Field(default_factory=lambda values: values["data"] / "second-place")
     keys: Directory = Field(default_factory=lambda values: values["data"] / "keys")
+    logins: Directory | None = None
 
     max_body_bytes: Count = _LIMITS.max_body_bytes
     max_messages: Count = _LIMITS.max_messages

@@ -247,7 +247,7 @@ declare name text;
 begin
   foreach name in array array['appender', 'reader', 'sealer', 'projector', 'eraser', 'prober'] loop
     if not exists (select from pg_roles where rolname = 'cenotaph_' || name) then
-      execute format('create role %I nologin', 'cenotaph_' || name);
+      execute format('create role %I login', 'cenotaph_' || name);
     end if;
   end loop;
 end $$;

@@ -47,7 +47,7 @@ declare name text;
 begin
   foreach name in array array['keeper', 'opener', 'eraser'] loop
     if not exists (select from pg_roles where rolname = 'vault_' || name) then
-      execute format('create role %I nologin', 'vault_' || name);
+      execute format('create role %I login', 'vault_' || name);
     end if;
   end loop;
 end $$;

@@ -10,7 +10,7 @@ from ops.cli.ingest import ingest
 from ops.cli.log import replay, verify
 from ops.cli.memory import memories, recall, remember
 from ops.cli.options import expanded
-from ops.cli.parts import api, worker
+from ops.cli.parts import api, migrate, worker
 from ops.cli.rebuild import rebuild
 from ops.cli.status import status
 from ops.cli.up import down, up
@@ -25,7 +25,7 @@ app = App(
 )
 for command in (
     *(demo, up, down, status, remember, recall, memories, forget, receipts, ingest),
-    *(replay, verify, rebuild, api, worker, token),
+    *(replay, verify, rebuild, migrate, api, worker, token),
 ):
     app.command()(expanded(command))
 tenant.command()(expanded(create))

@@ -1,5 +1,6 @@
-"""`cenotaph api` and `cenotaph worker`: the same modules as separate processes, on stores that run elsewhere."""
+"""`cenotaph migrate`, `api` and `worker`: the same modules as separate processes, on stores that run elsewhere."""
 
+import asyncio
 from typing import Annotated
 
 import typer
@@ -9,7 +10,7 @@ from ops import logs
 from ops.cli.options import Place
 from ops.cli.output import out
 from ops.cli.places import given_stores, settings_of
-from ops.cli.wiring import serve_some
+from ops.cli.wiring import compose, serve_some
 from ops.embedded import Endpoints
 from ops.settings import Settings
 
@@ -31,6 +32,22 @@ def worker(
     """Run some workers only, on the stores named by DATABASE_URL, VAULT_URL, REDIS_URL and MILVUS_URI."""
     logs.configure("info")
     _serve(settings_of(place.data), tuple(dict.fromkeys(names)))
+
+
+def migrate(*, place: Place) -> None:
+    """Make or update the schema of both clusters, and the logins of the parts; takes the owner of either.
+
+    The parts check it and migrate nothing themselves; `cenotaph up` does it by itself.
+    """
+    logs.configure("warning")
+    settings = settings_of(place.data)
+    if settings.database_url is None or settings.vault_url is None:
+        raise CenotaphError(
+            "set DATABASE_URL and VAULT_URL to the owners of both databases; `cenotaph up` needs no migrate"
+        )
+    composition = compose(settings, Endpoints(settings.database_url, settings.vault_url, "", ""))
+    asyncio.run(composition.migrate())
+    out.print("[green]migrated[/] log and vault" + (f"; passwords: {settings.logins}" if settings.logins else ""))
 
 
 def _serve(settings: Settings, workers: tuple[str, ...]) -> None:

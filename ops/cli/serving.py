@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 import structlog
 
-from events.errors import UnavailableError
 from events.keyfile import write_once
 from ops.cli.places import tenant_key
 from ops.composition import Composition
@@ -20,11 +19,11 @@ log = structlog.get_logger(__name__)
 
 @dataclass(frozen=True)
 class Plan:
-    """What to run: which workers, whether to serve HTTP, whether to make the default tenant."""
+    """What to run: which workers, whether to serve HTTP, whether to act as the owner of both clusters first."""
 
     workers: tuple[str, ...]
     door: bool
-    tenant: bool = False
+    owner: bool = False
 
 
 def serve(
@@ -61,7 +60,15 @@ async def _serve(
     for number in (signal.SIGINT, signal.SIGTERM):
         asyncio.get_running_loop().add_signal_handler(number, task.cancel)
     composition = Composition(settings, endpoints)
-    await prepare(composition, tenant=plan.tenant)
+    try:
+        await (
+            establish(composition)
+            if plan.owner
+            else composition.check([*plan.workers, *(["api"] if plan.door else [])])
+        )
+    except BaseException:
+        await composition.close()
+        raise
     async with Running(composition, plan.workers, door=plan.door) as running:
         ready(f"http://{settings.host}:{running.port}" if plan.door else None)
         log.info("started", workers=plan.workers, port=running.port)
@@ -74,18 +81,15 @@ async def _serve(
         log.info("stopping")
 
 
-async def prepare(composition: Composition, *, tenant: bool) -> None:
-    """Bring the schema up to date; make the default tenant the first time.
+async def establish(composition: Composition) -> None:
+    """Bring the schema up to date and make the default tenant the first time.
 
     Raises:
         UnavailableError: a cluster does not answer.
     """
-    try:
-        await composition.migrate()
-    except OSError as error:
-        raise UnavailableError("a Postgres cluster does not answer; check DATABASE_URL and VAULT_URL") from error
+    await composition.migrate()
     path = tenant_key(composition.settings)
-    if tenant and not path.exists():
+    if not path.exists():
         _, key = await composition.create_tenant()
         write_once(path, key.encode("ascii") + b"\n")
 

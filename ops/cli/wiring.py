@@ -28,7 +28,7 @@ def serve_all(settings: Settings, embedded: Embedded, ready: Callable[[str | Non
     from ops.cli.serving import Plan, serve
     from ops.run import ALL_WORKERS
 
-    serve(settings, embedded.endpoints, Plan(ALL_WORKERS, door=True, tenant=True), ready, embedded)
+    serve(settings, embedded.endpoints, Plan(ALL_WORKERS, door=True, owner=True), ready, embedded)
 
 
 def serve_some(

@@ -82,6 +82,6 @@ grant select on ops.erasure to cenotaph_reader;
 grant select, update on ops.read to cenotaph_eraser;
 grant select, insert, update on ops.erasure to cenotaph_eraser;
 grant select, insert, delete on ops.dead_letter to cenotaph_eraser;
-grant insert on ops.dead_letter to cenotaph_appender;
+grant insert, select (stream, entry_id) on ops.dead_letter to cenotaph_appender; -- so that parking twice keeps one
 grant select (stream, position) on ops.dead_letter to cenotaph_projector; -- the sweeper passes parked turns by
 grant select on ops.read, ops.erasure, ops.dead_letter to cenotaph_prober;

@@ -2,6 +2,7 @@
 
 import asyncio
 import re
+import shutil
 import signal
 import time
 from collections.abc import Iterator, Mapping
@@ -16,6 +17,7 @@ import pytest
 from cenotaph.calls import Message, Turn
 from cenotaph.client import Cenotaph
 from ops.embedded import Embedded
+from ops.logins import logins_of, role_name
 from ops.settings import load_settings
 from tests.e2e.command import Process, environment, ok, run, started
 
@@ -36,7 +38,7 @@ class Processes:
 
 @pytest.fixture(scope="module")
 def stores(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Mapping[str, str], str]]:
-    """Run the stores; give the environment that names them, and the log's address."""
+    """Run the stores, which ask for passwords, and migrate them; give the owner's environment and the log's address."""
     data = tmp_path_factory.mktemp("stores")
     with Embedded(load_settings(data=data)) as embedded:
         found = embedded.endpoints
@@ -49,24 +51,53 @@ def stores(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Mapping[s
             CENOTAPH_KEYS=str(data / "keys"),
             CENOTAPH_RECLAIM_IDLE_MS="2000",
             CENOTAPH_SWEEP_AFTER_S="30",  # so that the reclaiming, not the sweeper, is what is seen here
+            CENOTAPH_LOGINS=str(tmp_path_factory.mktemp("logins")),
         )
+        unmigrated = run(env, "worker", "seal")
+        assert (unmigrated.returncode, "run `cenotaph migrate`" in unmigrated.stderr) == (1, True), unmigrated.stderr
+        assert "migrated" in ok(env, "migrate")
+        for url in (found.database_url, found.vault_url):
+            asyncio.run(ask_for_passwords(url))
         yield env, found.database_url
 
 
+async def ask_for_passwords(url: str) -> None:
+    """Let everybody but the owner log in with a password only."""
+    connection = await asyncpg.connect(url)
+    rules = await connection.fetchval("show hba_file")
+    text = "local all cenotaph trust\nlocal all all scram-sha-256\n"
+    await asyncio.to_thread(Path(rules).write_text, text, encoding="ascii")
+    await connection.execute("select pg_reload_conf()")
+    await connection.close()
+
+
+def part(env: Mapping[str, str], folder: Path, *names: str) -> dict[str, str]:
+    """Give a part the passwords of its roles and no other; the user its URLs name does not exist."""
+    held = logins_of(names)
+    own = [*(role_name("log", role) for role in held.log), *(role_name("vault", role) for role in held.vault)]
+    folder.mkdir()
+    for role in own:
+        shutil.copy(Path(env["CENOTAPH_LOGINS"]) / role, folder)
+    urls = {name: env[name].replace("//cenotaph@", "//nobody@") for name in ("DATABASE_URL", "VAULT_URL")}
+    assert all("//nobody@" in url for url in urls.values())
+    return {**env, **urls, "CENOTAPH_LOGINS": str(folder)}
+
+
 @pytest.fixture(scope="module")
-def processes(stores: tuple[Mapping[str, str], str]) -> Iterator[Processes]:
-    """Run the processes on the stores."""
+def processes(stores: tuple[Mapping[str, str], str], tmp_path_factory: pytest.TempPathFactory) -> Iterator[Processes]:
+    """Run the processes on the stores, each with its own logins."""
     env, database_url = stores
+    folder = tmp_path_factory.mktemp("parts")
     with ExitStack() as stack:
-        api = stack.enter_context(started(env, "api", "--port", "0"))
+        api = stack.enter_context(started(part(env, folder / "api", "api"), "api", "--port", "0"))
         url = re.search(r"http://\S+", api.until("listens on"))
         assert url is not None
         parts = [
-            stack.enter_context(started(env, "worker", *names))
-            for names in (("seal", "project", "ingest", "erase"), ("remember",), ("remember",))
+            stack.enter_context(started(part(env, folder / f"{number}", *names), "worker", *names))
+            for number, names in enumerate((("seal", "project", "ingest", "erase"), ("remember",), ("remember",)))
         ]
-        for part in parts:
-            part.until("cenotaph runs")
+        for each in parts:
+            each.until("cenotaph runs")
         key = ok(env, "tenant", "create").strip()
         door = stack.enter_context(Cenotaph(url[0], timeout_s=30))
         yield Processes(database_url, door, key, (parts[1], parts[2]))
@@ -138,3 +169,10 @@ def test_a_killed_workers_turns_are_taken_over(processes: Processes) -> None:
     considered(person, "killed", range(TURNS))
     finalized, _ = asyncio.run(count(processes.database_url, "turn_finalized"))
     assert asyncio.run(count(processes.database_url, "turn_considered")) == (finalized, finalized)
+
+
+def test_a_part_without_its_login_says_so(stores: tuple[Mapping[str, str], str], tmp_path: Path) -> None:
+    """A process that was not given a password of its roles ends at once and names the role."""
+    done = run(part(stores[0], tmp_path / "wrong", "api"), "worker", "seal")
+    assert done.returncode == 1
+    assert "refuses the login cenotaph_sealer" in done.stderr

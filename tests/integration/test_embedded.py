@@ -572,7 +572,7 @@ def test_a_directory_that_everybody_may_write_to_is_refused(tmp_path: Path) -> N
 def test_the_vector_server_runs_from_a_bundle(tmp_path: Path) -> None:
     """In a wheel our packages lie in a folder that only the command has on its path; the child finds them there."""
     bundle = tmp_path / "_app"
-    for package in ("events", "ops"):
+    for package in ("events", "ops", "services"):
         shutil.copytree(ROOT / package, bundle / package, ignore=shutil.ignore_patterns("__pycache__"))
     body = """
     with Embedded(load_settings(), frozenset({MILVUS})) as embedded:

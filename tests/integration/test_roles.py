@@ -242,8 +242,25 @@ HOSTILE = (
     "copy (select 1) to program 'true'",
     "create extension dblink",
     "alter role cenotaph_reader superuser",
+    "set role cenotaph",
+    "set session authorization cenotaph",
+    "reset role; alter table log.event disable trigger append_only",
+    "reset session authorization; update log.event set type = type",
     "grant cenotaph_eraser to cenotaph_reader",
 )
+
+
+@pytest.mark.parametrize("role", FORBIDDEN)
+async def test_a_pool_logs_in_as_its_role(stores: Stores, world: World, role: str) -> None:
+    """There is no other user behind the role that a statement could go back to, and no role to change into."""
+    del world
+    async with acting(stores.endpoints.database_url, f"cenotaph_{role}") as database, database.connection() as one:
+        await one.execute("reset role")
+        await one.execute("reset session authorization")
+        for user in ("session_user", "current_user"):
+            assert await one.fetchval(f"select {user}") == f"cenotaph_{role}"
+        others = "select count(*) from pg_auth_members where member = session_user::regrole"
+        assert await one.fetchval(others) == 0
 
 
 @pytest.mark.parametrize("role", FORBIDDEN)

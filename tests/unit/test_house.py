@@ -13,6 +13,7 @@ import pytest
 import yaml
 
 from cenotaph import boot
+from ops.logins import logins_of, role_name, roles_of
 from ops.run import ALL_WORKERS
 from ops.settings import Settings
 
@@ -217,12 +218,28 @@ def test_compose_values_are_accepted_by_the_settings(monkeypatch: pytest.MonkeyP
             assert Settings().milvus_uri == "http://milvus:19530"
 
 
+def test_compose_gives_every_part_its_own_logins() -> None:
+    """Each part holds the passwords of its roles and no other; only `migrate` names the owners of the databases."""
+    services = compose()["services"]
+    for name, one in services.items():
+        if one["image"] != "cenotaph" or name == "migrate":
+            continue
+        command = one["command"]
+        held = logins_of(command[1:] or command)
+        wanted = {role_name("log", role) for role in held.log} | {role_name("vault", role) for role in held.vault}
+        assert set(one["secrets"]) == wanted, name
+        assert "@" not in one["environment"]["DATABASE_URL"] + one["environment"]["VAULT_URL"], name
+    assert set(services["migrate"]["secrets"]) == {*roles_of("log"), *roles_of("vault")}
+
+
 def test_compose_hangs_together() -> None:
     """What a service depends on has a health check, every named volume is declared, only the API is published."""
     parts = compose()
     services = parts["services"]
     for name, one in services.items():
-        assert all("healthcheck" in services[other] for other in one.get("depends_on", ())), name
+        for other, how in one.get("depends_on", {}).items():
+            assert ("healthcheck" in services[other]) == (how["condition"] == "service_healthy"), name
+        assert set(one.get("secrets", ())) <= set(parts["secrets"]), name
         assert {volume.partition(":")[0] for volume in one.get("volumes", ())} <= set(parts["volumes"]), name
     assert {name: one["ports"] for name, one in services.items() if "ports" in one} == {"api": ["127.0.0.1:8765:8765"]}
     assert services["log"]["volumes"] != services["vault"]["volumes"]

@@ -13,7 +13,6 @@ from cenotaph.client import AsyncCenotaph
 from ops.cli.demo import play, steps
 from ops.cli.demo.expect import Expectation, expectations
 from ops.cli.demo.stage import Stage
-from ops.cli.serving import prepare
 from ops.composition import Composition
 from ops.embedded import Embedded, Endpoints
 from ops.run import ALL_WORKERS, Running
@@ -58,7 +57,7 @@ async def _perform(
     assert task is not None, "asyncio.run made it"  # noqa: S101 - narrows the type
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, task.cancel)
     composition = Composition(settings, endpoints)
-    await prepare(composition, tenant=False)
+    await composition.migrate()
     _, key = await composition.create_tenant()
     async with (
         Running(composition, ALL_WORKERS, door=True) as up,
