@@ -97,6 +97,14 @@ class SealedEvent:
 
 
 @dataclass(frozen=True, slots=True)
+class SealedCommand:
+    """A command with its events as they are stored: nothing of its bodies is readable any more."""
+
+    command: Command
+    events: tuple[SealedEvent, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class PartRef:
     """What the envelope says of a body part."""
 
@@ -196,44 +204,55 @@ def decrypt(secret: bytes, ciphertext: bytes, bound_to: bytes) -> bytes:
         raise TamperError("a sealed body does not open: bytes, key or place were changed") from error
 
 
-def seal(command: Command) -> tuple[SealedEvent, ...]:
+def seal(command: Command) -> SealedCommand:
     """Seal every part of a command and write its envelopes."""
-    return tuple(_seal_event(command, ordinal, new) for ordinal, new in enumerate(command.events))
+    return SealedCommand(
+        command,
+        tuple(
+            write_envelope(command, ordinal, _seal_parts(command, ordinal, new))
+            for ordinal, new in enumerate(command.events)
+        ),
+    )
 
 
-def _seal_event(command: Command, ordinal: int, new: NewEvent) -> SealedEvent:
-    event, tenant = new.event, command.scope.tenant_id
-    event_id = event_id_of(command.command_id, ordinal)
-    parts = tuple(
+def _seal_parts(command: Command, ordinal: int, new: NewEvent) -> tuple[SealedPart, ...]:
+    tenant, event_id = command.scope.tenant_id, event_id_of(command.command_id, ordinal)
+    return tuple(
         SealedPart(
             part.name,
             part.key.key_id,
             encrypt(
                 part.key.secret,
                 part.body.model_dump_json().encode(),
-                associated_data(tenant, event_id, event, part.name, part.key.key_id),
+                associated_data(tenant, event_id, new.event, part.name, part.key.key_id),
             ),
         )
         for part in new.parts
     )
+
+
+def write_envelope(command: Command, ordinal: int, parts: tuple[SealedPart, ...]) -> SealedEvent:
+    """Write the envelope of one event of a command over its sealed parts."""
+    new = command.events[ordinal]
+    event_id = event_id_of(command.command_id, ordinal)
     document = {
         "actor": command.actor,
         "command_id": command.command_id,
-        "data": event.model_dump(mode="json", exclude_none=True),
+        "data": new.event.model_dump(mode="json", exclude_none=True),
         "event_id": event_id,
         "occurred_at": new.occurred_at,
         "ordinal": ordinal,
         "parts": [
             {"key_id": part.key_id, "part": part.name, "sha256": sha256(part.ciphertext).hexdigest()} for part in parts
         ],
-        "schema_version": event.schema_version,
+        "schema_version": new.event.schema_version,
         "stream": command.stream,
         "subject_id": command.scope.subject_id,
-        "tenant_id": tenant,
-        "type": event.type,
+        "tenant_id": command.scope.tenant_id,
+        "type": new.event.type,
         "v": 1,
     }
-    return SealedEvent(event_id, ordinal, event, new.occurred_at, canon.encode(document), parts)
+    return SealedEvent(event_id, ordinal, new.event, new.occurred_at, canon.encode(document), parts)
 
 
 def stored(envelope: bytes, position: int | None) -> StoredEvent:

@@ -10,13 +10,14 @@ from uuid import UUID
 
 import asyncpg
 
-from events.envelope import Command, SealedEvent, StoredEvent, finalized_command, seal, stored
-from events.errors import ConcurrencyError, UnavailableError
+from events.batcher import Batcher
+from events.envelope import Command, SealedCommand, SealedEvent, StoredEvent, finalized_command, seal, stored
+from events.errors import ConcurrencyError
 from events.model import CommandId, EventId, KeyId, Position, Scope, TurnId
 from events.postgres import Connection, Database, Row
 
 _BATCH = 256
-_WRITERS = 4
+_AT_ONCE = 4
 
 _APPEND = """
 select command, outcome, first_version, last_version from log.append_v1(
@@ -43,8 +44,9 @@ class EventLog:
 
     def __init__(self, database: Database) -> None:
         self._database = database
-        self._queue: asyncio.Queue[tuple[Command, asyncio.Future[Answer]]] = asyncio.Queue()
-        self._writers: list[asyncio.Task[None]] = []
+        self._batcher: Batcher[SealedCommand, Answer] = Batcher(
+            self._append_sealed, "append", at_once=_AT_ONCE, batch=_BATCH
+        )
 
     async def append(self, command: Command) -> Answer:
         """Append a command or learn that it is already known. Returns after the commit.
@@ -53,72 +55,44 @@ class EventLog:
             ConcurrencyError: the stream moved; nothing was written.
             UnavailableError: the database does not answer; whether it was written is unknown, repeat the same command.
         """
-        if not self._writers:
-            self._writers = [asyncio.create_task(self._write(), name=f"append-{n}") for n in range(_WRITERS)]
-        future: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
-        self._queue.put_nowait((command, future))
-        answer = await future
+        return await self.append_sealed(seal(command))
+
+    async def append_sealed(self, sealed: SealedCommand) -> Answer:
+        """Append a command whose bodies are sealed already; otherwise like `append`."""
+        answer = await self._batcher.ask(sealed)
         if answer.outcome == "conflict":
-            raise ConcurrencyError(command.stream, command.expected or 0)
+            raise ConcurrencyError(sealed.command.stream, sealed.command.expected or 0)
         return answer
 
     async def append_many(self, commands: Sequence[Command]) -> list[Answer]:
         """Append a batch in one transaction, each command with an answer of its own."""
-        async with self._database.connection() as connection:
-            return await append(connection, commands)
+        return await self._append_sealed([seal(command) for command in commands])
 
     async def close(self) -> None:
         """Stop the writers; what is queued fails."""
-        for writer in self._writers:
-            writer.cancel()
-        for writer in self._writers:
-            with suppress(asyncio.CancelledError):
-                await writer
-        self._writers = []
-        while not self._queue.empty():
-            _fail([self._queue.get_nowait()], UnavailableError("shutting down; repeat the command"))
+        await self._batcher.close()
 
-    async def _write(self) -> None:
-        while True:
-            waiting = [await self._queue.get()]
-            while len(waiting) < _BATCH and not self._queue.empty():
-                waiting.append(self._queue.get_nowait())
-            try:
-                await self._settle(waiting)
-            except asyncio.CancelledError:
-                _fail(waiting, UnavailableError("shutting down; repeat the command"))
-                raise
-
-    async def _settle(self, waiting: Sequence[tuple[Command, asyncio.Future[Answer]]]) -> None:
-        """Append what waits together; where one command spoils the batch, each alone."""
-        try:
-            answers = await self.append_many([command for command, _ in waiting])
-        except Exception as error:  # noqa: BLE001 - every waiter gets the error of its own command
-            if len(waiting) > 1 and not isinstance(error, UnavailableError):
-                for one in waiting:
-                    await self._settle([one])
-            else:
-                _fail(waiting, error)
-        else:
-            for (_, future), answer in zip(waiting, answers, strict=True):
-                if not future.done():
-                    future.set_result(answer)
-
-
-def _fail(waiting: Sequence[tuple[Command, asyncio.Future[Answer]]], error: Exception) -> None:
-    for _, future in waiting:
-        if not future.done():
-            future.set_exception(error)
+    async def _append_sealed(self, commands: Sequence[SealedCommand]) -> list[Answer]:
+        async with self._database.connection() as connection:
+            return await append_sealed(connection, commands)
 
 
 async def append(connection: Connection, commands: Sequence[Command]) -> list[Answer]:
     """Append commands through a connection of the caller, in the caller's transaction if it has one."""
+    return await append_sealed(connection, [seal(command) for command in commands])
+
+
+async def append_sealed(connection: Connection, commands: Sequence[SealedCommand]) -> list[Answer]:
+    """Append commands that are sealed already; otherwise like `append`."""
     order = sorted(
-        range(len(commands)), key=lambda index: (commands[index].scope.tenant_id.bytes, commands[index].stream)
+        range(len(commands)),
+        key=lambda index: (commands[index].command.scope.tenant_id.bytes, commands[index].command.stream),
     )
-    ordered = [commands[index] for index in order]
+    ordered = [commands[index].command for index in order]
     events: list[tuple[int, Command, SealedEvent]] = [
-        (number, command, event) for number, command in enumerate(ordered, 1) for event in seal(command)
+        (number, commands[index].command, event)
+        for number, index in enumerate(order, 1)
+        for event in commands[index].events
     ]
     bodies = [(number, part) for number, (_, _, event) in enumerate(events, 1) for part in event.parts]
     rows = await connection.fetch(

@@ -95,8 +95,9 @@ class Database:
                     raw = cast("Connection", (await pooled.get_raw_connection()).driver_connection)
                 try:
                     yield raw
-                except (*_GONE, asyncpg.InterfaceError) as error:
-                    # an InterfaceError may also be a wrong argument; then the connection is still good
+                except (*_GONE, asyncpg.InterfaceError, asyncpg.InternalClientError) as error:
+                    # an InterfaceError may also be a wrong argument; then the connection is still good. The driver has
+                    # lost its way (InternalClientError) where the server cut in while it was between two messages.
                     if isinstance(error, asyncpg.InterfaceError) and not raw.is_closed():
                         raise
                     await pooled.invalidate()

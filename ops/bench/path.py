@@ -13,7 +13,6 @@ import json
 import os
 import time
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import TypeVar
 from uuid import UUID
@@ -25,6 +24,7 @@ from events.postgres import Database
 from ops.bench.facts import Fact, facts
 from ops.bench.memory_use import PeakMemory
 from ops.bench.running import Up, up
+from ops.bench.times import Clocks
 from ops.composition import Composition
 from projections.follower import place_of
 
@@ -36,56 +36,6 @@ _GIVE_UP_S = 30.0
 _WARM_UP = 5
 _HINTS = 50  # as many as recall asks for
 _DURABILITY = ("fsync", "synchronous_commit", "full_page_writes", "wal_sync_method")
-
-
-@dataclass
-class Times:
-    """Seconds of one kind of step."""
-
-    seconds: list[float] = field(default_factory=list)
-
-    def summary(self) -> dict[str, float]:
-        """Return count, median, 99th percentile (nearest rank) and maximum, in milliseconds."""
-        ordered = sorted(self.seconds)
-        if not ordered:
-            return {"n": 0}
-        return {
-            "n": len(ordered),
-            "p50_ms": _ms(percentile(ordered, 50)),
-            "p99_ms": _ms(percentile(ordered, 99)),
-            "max_ms": _ms(ordered[-1]),
-        }
-
-
-def percentile(ordered: Sequence[float], percent: int) -> float:
-    """Return a percentile of sorted numbers by the nearest rank, so always one of them."""
-    return ordered[max(0, -(-percent * len(ordered) // 100) - 1)]
-
-
-def _ms(seconds: float) -> float:
-    return round(seconds * 1000, 1)
-
-
-class Clocks(dict[str, Times]):
-    """Times by the name of the step, in the order of first use."""
-
-    async def time(self, name: str, step: Awaitable[object]) -> None:
-        """Await a step and note how long it took."""
-        begun = time.perf_counter()
-        await step
-        self.note(name, begun)
-
-    def note(self, name: str, begun: float) -> None:
-        """Note the time since `begun`."""
-        self.add(name, time.perf_counter() - begun)
-
-    def add(self, name: str, seconds: float) -> None:
-        """Note a time."""
-        self.setdefault(name, Times()).seconds.append(seconds)
-
-    def summary(self) -> dict[str, dict[str, float]]:
-        """Return the summary of each."""
-        return {name: times.summary() for name, times in self.items()}
 
 
 class Floor:

@@ -10,13 +10,14 @@ from random import Random
 from time import perf_counter
 from uuid import UUID, uuid4
 
+import asyncpg
 import pytest
 
 from events.envelope import Command, DataKey, NewEvent, Part, StoredEvent
-from events.errors import ConcurrencyError
+from events.errors import ConcurrencyError, UnavailableError
 from events.log import Answer, EventLog, Tail, append, head, read_sealed
 from events.model import CommandId, EventId, KeyId, MemoryId, MessageBody, Position, Reinforced, Scope, TurnId
-from events.postgres import Database
+from events.postgres import Connection, Database
 from events.sealer import Sealer
 from tests.conftest import Stores
 from tests.dice import dice
@@ -93,6 +94,14 @@ async def write(load: Load, database: Database, log: EventLog, random: Random) -
             assert (await in_transaction(load, database, [again], random))[0].outcome == "known"
         elif way < 0.60:
             await asyncio.gather(*(through_batcher(load, log, commands[0]) for _ in range(3)))
+        elif way < 0.65:
+            await given_up(load, log, commands[0], random)
+        elif way < 0.70:
+            bad = spoiled(load.scope, random)
+            answers = asyncio.gather(*(through_batcher(load, log, command) for command in (bad, *commands)))
+            with pytest.raises(asyncpg.UniqueViolationError):
+                await answers
+            await asyncio.gather(*(through_batcher(load, log, command) for command in commands))
         else:
             await asyncio.gather(*(through_batcher(load, log, command) for command in commands))
 
@@ -103,8 +112,8 @@ async def in_transaction(
     """Append in an open transaction that dawdles before it ends."""
     async with database.transaction() as connection:
         answers = await append(connection, commands)
-        if random.random() < 0.3:
-            await asyncio.sleep(random.random() * 0.04)
+        if random.random() < 0.4:
+            await asyncio.sleep(random.random() * 0.06)
         if rollback:
             raise Rollback
     for command, answer in zip(commands, answers, strict=True):
@@ -113,11 +122,33 @@ async def in_transaction(
 
 
 async def through_batcher(load: Load, log: EventLog, command: Command) -> None:
-    """Append through group commit; losing the race is an outcome."""
-    try:
-        load.settle(command, await log.append(command))
-    except ConcurrencyError:
-        load.happened["conflict"] += 1
+    """Append through group commit; losing the race is an outcome, no answer a reason to ask again."""
+    while True:
+        try:
+            load.settle(command, await log.append(command))
+        except ConcurrencyError:
+            load.happened["conflict"] += 1
+        except UnavailableError:
+            load.happened["unknown"] += 1
+            continue
+        return
+
+
+async def given_up(load: Load, log: EventLog, command: Command, random: Random) -> None:
+    """Give an append up at any moment, and ask again what became of it."""
+    task = asyncio.create_task(log.append(command))
+    await asyncio.wait([task], timeout=random.random() * 0.01)
+    load.happened["given up"] += task.cancel()
+    await asyncio.gather(task, return_exceptions=True)
+    await through_batcher(load, log, command)
+
+
+def spoiled(scope: Scope, random: Random) -> Command:
+    """Make a command that the database refuses: two parts of one name."""
+    ids = [random_uuid(random) for _ in range(4)]
+    part = Part("same", WORDS, DataKey(KeyId(ids[0]), bytes(32)))
+    event = Reinforced(candidate_id=MemoryId(ids[1]), memory_id=MemoryId(ids[1]), version=1, turn_id=TurnId(ids[2]))
+    return Command(CommandId(ids[3]), scope, "load/bad", None, "worker:test", (NewEvent(event, NOW, (part, part)),))
 
 
 async def seal_until(stop: asyncio.Event, sealer: Sealer) -> None:
@@ -153,7 +184,43 @@ async def writers_pool(stores: Stores, size: int) -> AsyncIterator[Database]:
     await database.close()
 
 
-async def n_of_n(stores: Stores, log: EventLog, *, writers: int, target: int, seed: int) -> None:
+class Fragile(Database):
+    """A pool whose connections are cut while a batch is under way, or whose answer is lost after the commit."""
+
+    def __init__(self, url: str, random: Random) -> None:
+        super().__init__(url, "cenotaph_appender", 4)
+        self.random = random
+        self.busy: set[int] = set()
+        self.lost = 0
+
+    @asynccontextmanager
+    async def connection(self) -> AsyncIterator[Connection]:
+        """Borrow a connection that may not live long."""
+        async with super().connection() as connection:
+            pid: int = await connection.fetchval("select pg_backend_pid()")
+            self.busy.add(pid)
+            try:
+                yield connection
+            finally:
+                self.busy.discard(pid)
+            if self.random.random() < 0.1:
+                self.lost += 1
+                raise UnavailableError("the answer was lost")
+
+
+async def cut(stores: Stores, pool: Fragile, load: Load) -> None:
+    """Cut connections that carry batches, at any moment."""
+    async with stores.owner.connection() as connection:
+        while True:
+            await asyncio.sleep(0.05 + pool.random.random() * 0.1)
+            if pool.busy:
+                pid = pool.random.choice(sorted(pool.busy))
+                load.happened["cut"] += await connection.fetchval("select pg_terminate_backend($1)", pid)
+
+
+async def n_of_n(
+    stores: Stores, log: EventLog, *, writers: int, target: int, seed: int, fragile: Fragile | None = None
+) -> None:
     """Run writers, sealer and tail reader at once, then compare what was seen with what was acknowledged."""
     random = dice(seed)
     scope = Scope.model_validate({"tenant_id": uuid4(), "subject_id": uuid4()})
@@ -163,10 +230,15 @@ async def n_of_n(stores: Stores, log: EventLog, *, writers: int, target: int, se
         start = await head(connection)
     reading = asyncio.create_task(tail(stores, start, sealed, dice(seed + 1)))
     sealing = asyncio.create_task(seal_until(written, Sealer(stores.sealer, batch=700)))
+    cutting = asyncio.create_task(cut(stores, fragile, load)) if fragile else None
     began = perf_counter()
     async with writers_pool(stores, writers) as pool:
         await asyncio.gather(*(write(load, pool, log, dice(random.random())) for _ in range(writers)))
     took = perf_counter() - began
+    if fragile and cutting:
+        cutting.cancel()
+        await asyncio.gather(cutting, return_exceptions=True)
+        assert min(load.happened["cut"], load.happened["unknown"], fragile.lost) > 0, "no batch lost its answer"
     written.set()
     await sealing
     sealed.set()
@@ -190,8 +262,8 @@ async def n_of_n(stores: Stores, log: EventLog, *, writers: int, target: int, se
     for command_id, (_, (first, last)) in load.appended.items():
         assert [version for _, version in by_command[command_id]] == list(range(first, last + 1))
     assert len({event.event_id for event in own}) == len(own)
-    assert min(load.happened[what] for what in ("appended", "conflict", "known", "rollback")) > 0
-    assert await late(stores, start) > 0, "no commit was late: this run proves nothing"
+    assert min(load.happened[what] for what in ("appended", "conflict", "known", "rollback", "given up")) > 0
+    assert fragile or await late(stores, start) > 0, "no commit was late: this run proves nothing"
 
 
 async def late(stores: Stores, start: Position) -> int:
@@ -209,6 +281,17 @@ async def late(stores: Stores, start: Position) -> int:
 async def test_every_event_is_seen_once_and_in_order(stores: Stores, log: EventLog, seed: int) -> None:
     """Of 4,000 events by 8 writers the tail reader sees each once, streams in order, positions dense."""
     await n_of_n(stores, log, writers=8, target=4_000, seed=seed)
+
+
+async def test_every_event_is_seen_once_while_connections_are_cut(stores: Stores) -> None:
+    """A batch whose connection dies is unknown to its callers; asked again, each command is stored once."""
+    pool = Fragile(stores.endpoints.database_url, dice(10))
+    log = EventLog(pool)
+    try:
+        await n_of_n(stores, log, writers=6, target=2_000, seed=9, fragile=pool)
+    finally:
+        await log.close()
+        await pool.close()
 
 
 @pytest.mark.long
@@ -233,10 +316,7 @@ async def test_one_spoiled_command_does_not_spoil_the_batch(log: EventLog, scope
     """Commands that were coalesced with one the database refuses are appended all the same."""
     random = dice(5)
     load = Load(scope, tuple(f"load/{uuid4()}" for _ in range(4)), 1)
-    good = [load.command(random) for _ in range(4)]
-    key = DataKey(KeyId(uuid4()), bytes(32))
-    twice = NewEvent(load._event(random).event, NOW, (Part("same", WORDS, key), Part("same", WORDS, key)))
-    bad = Command(CommandId(uuid4()), scope, "load/bad", None, "worker:test", (twice,))
-    answers = await asyncio.gather(*(log.append(command) for command in (*good, bad)), return_exceptions=True)
-    assert isinstance(answers.pop(), Exception)
+    commands = [*(load.command(random) for _ in range(4)), spoiled(scope, random)]
+    answers = await asyncio.gather(*(log.append(command) for command in commands), return_exceptions=True)
+    assert isinstance(answers.pop(), asyncpg.UniqueViolationError)
     assert all(isinstance(answer, Answer) and answer.outcome == "appended" for answer in answers)

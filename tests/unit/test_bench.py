@@ -10,9 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from events.model import Message, MessageId, Origin, Role, SessionId, Turn, TurnId, TurnStatus
-from ops.bench import look, path
+from ops.bench import look
 from ops.bench.facts import facts
 from ops.bench.memory_use import PeakMemory, sizes, tree
+from ops.bench.times import Clocks, percentile
 from services.extraction.extract import extract
 from services.extraction.vocabulary import holds_several
 
@@ -58,14 +59,14 @@ def test_more_facts_than_there_are_is_refused() -> None:
 def test_a_percentile_is_the_smallest_value_that_enough_do_not_exceed(values: list[float], percent: int) -> None:
     """The nearest rank: at least so many percent lie at or below it, and fewer below it."""
     ordered = sorted(values)
-    found = path.percentile(ordered, percent)
+    found = percentile(ordered, percent)
     assert sum(value <= found for value in ordered) * 100 >= percent * len(ordered)
     assert sum(value < found for value in ordered) * 100 < percent * len(ordered)
 
 
 def test_the_summary_is_in_milliseconds() -> None:
     """Two hundred steps of 1 to 200 ms have their median at 100 ms and the 99th percentile at 198 ms."""
-    clocks = path.Clocks()
+    clocks = Clocks()
     for milliseconds in range(1, 201):
         clocks.add("step", milliseconds / 1000)
     assert clocks.summary() == {"step": {"n": 200, "p50_ms": 100.0, "p99_ms": 198.0, "max_ms": 200.0}}

@@ -28,7 +28,7 @@ def make() -> tuple[Chunk, Head]:
         )
         new = NewEvent(event, AT, (Part("memory", SAID, KEY),))
         command = Command(CommandId(uuid4()), SCOPE, STREAM, position, "worker:test", (new,))
-        (one,) = seal(command)
+        (one,) = seal(command).events
         rows.append(row(position, command, one))
         bodies += [
             Body(one.event_id, part.name, SCOPE.tenant_id, SCOPE.subject_id, part.key_id, digest(part.ciphertext))

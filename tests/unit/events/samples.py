@@ -187,7 +187,7 @@ def sealed(event: Event, parts: tuple[Part, ...], number: int = 20) -> SealedEve
         (NewEvent(event, AT, parts),),
     )
     with patch("events.envelope.os.urandom", bytes):
-        (one,) = seal(command)
+        (one,) = seal(command).events
     return one
 
 

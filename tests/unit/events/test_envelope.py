@@ -32,7 +32,7 @@ TEXTS = st.text(st.characters(codec="utf-8"), min_size=6).map(lambda text: f"针
 
 def sealed_once(parts: tuple[Part, ...] = PARTS, scope: Scope = SCOPE) -> SealedEvent:
     command = Command(CommandId(uuid4()), scope, "memory/x", 0, "worker:test", (NewEvent(ACCEPTED, AT, parts),))
-    (one,) = seal(command)
+    (one,) = seal(command).events
     return one
 
 
