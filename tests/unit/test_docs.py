@@ -196,7 +196,8 @@ def test_the_calls_in_the_readme_are_accepted() -> None:
     sent = list(calls("\n".join(fenced(README, "bash"))))
     assert {path for path, _ in sent} == set(BODIES)
     for path, body in sent:
-        read(BODIES[path], body.encode(), Limits())
+        filled = re.sub(r"\$[A-Z]+", "131b4c29-3b0f-4a9a-a896-e7981d5042af", body)  # what the shell puts in
+        read(BODIES[path], filled.encode(), Limits())
 
 
 def test_the_answers_in_the_readme_are_json() -> None:
