@@ -232,6 +232,17 @@ async def fenced(connection: Connection, scope: Scope, targets: Iterable[UUID | 
     return {row["target"] for row in rows}
 
 
+async def expired(connection: Connection, scope: Scope, targets: Iterable[UUID]) -> set[UUID]:
+    """Say which of these may not be read again because they were kept as long as they may be, not because of a wish."""
+    rows = await connection.fetch(
+        """select f.target from log.fence f join log.event e using (event_id)
+           where f.tenant_id = $1 and f.target = any($2::uuid[]) and e.type = 'expired'""",
+        scope.tenant_id,
+        list(targets),
+    )
+    return {row["target"] for row in rows}
+
+
 async def head(connection: Connection) -> Position:
     """Return the last sealed position, -1 for an empty log."""
     size: int = await connection.fetchval("select size from log.head")

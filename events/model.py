@@ -366,6 +366,18 @@ class Tombstoned(Event):
     topics: tuple[str, ...] | None = None
 
 
+class Expired(Event):
+    """Was kept as long as it may be: candidates nobody decided about (R13), messages no living memory cites (R10).
+
+    Fenced like what a tombstone names; `keys` are destroyed. A body that is missing with this event is a stone.
+    """
+
+    type = "expired"
+    memories: tuple[MemoryId, ...]
+    messages: tuple[MessageId, ...]
+    keys: tuple[KeyId, ...]
+
+
 class LayerFinding(Frozen):
     """What one layer answered: a state of R42 and the evidence it was computed from."""
 
@@ -401,6 +413,7 @@ EVENT_TYPES: dict[tuple[str, int], type[Event]] = {
         SuppressionAsked,
         TurnConsidered,
         Tombstoned,
+        Expired,
         ErasureVerified,
     )
 }

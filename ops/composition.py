@@ -38,6 +38,7 @@ from projections.vector_index import VectorIndex
 from projections.vector_mirror import VectorsMirror
 from services.access.tokens import TokenSigner
 from services.describing.matcher import Matcher
+from services.forgetting.expiry import Expiry, Shredder
 from services.forgetting.finisher import Finisher
 from services.forgetting.forget import Forgetter
 from services.forgetting.keywords import KeywordProbe
@@ -60,7 +61,7 @@ from services.remembering.ingest import Ingest
 from services.remembering.remember import Rememberer
 from services.replay.diff import Differ
 from services.wire.limits import Limits
-from workers import erase, project, remember, seal
+from workers import erase, project, remember, seal, upkeep
 from workers.delivery import Delivery, Route
 from workers.ingest import TurnStream
 from workers.jobs import ERASE, REMEMBER, TURNS, Jobs
@@ -351,6 +352,7 @@ class Composition:
                 [lambda: remember.sweep(self.log("projector"), self.jobs, self.settings.sweep_after_s)],
                 [lambda: remember.RememberJobs(self._rememberer(), self._parking).route()],
             ),
+            "upkeep": ([self._upkeep], []),
             "erase": (
                 [lambda: erase.resume(self.finisher)],
                 [lambda: erase.EraseJobs(self.finisher, self.letters).route()],
@@ -385,6 +387,19 @@ class Composition:
     async def _checkpoint(self) -> None:
         settings = self.settings
         await seal.checkpoint(self.checkpointer, settings.checkpoint_every_s, settings.checkpoint_every_events)
+
+    @cached_property
+    def expiry(self) -> Expiry:
+        """Ends what was kept as long as it may be."""
+        return Expiry(self.log("eraser"), self.settings.message_days)
+
+    @cached_property
+    def shredder(self) -> Follower:
+        """Destroys what has expired."""
+        return Follower(Shredder(self.vault("eraser")), self.log("eraser"))
+
+    async def _upkeep(self) -> None:
+        await upkeep.upkeep(self.expiry, self.shredder, self.endpoints.database_url, self.settings.upkeep_every_s)
 
     async def _project(self) -> None:
         projector = self.log("projector")

@@ -82,6 +82,8 @@ class Settings(BaseSettings):
     delivery_cap: Count = 5
     reclaim_idle_ms: Count = 30_000
     sweep_after_s: Count = 10
+    message_days: Count = 30
+    upkeep_every_s: Count = 60
     vectors_within_ms: Count = 3_000
     checkpoint_every_s: Count = 60
     checkpoint_every_events: Count = 5000

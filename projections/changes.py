@@ -12,6 +12,7 @@ from events.envelope import StoredEvent
 from events.model import (
     Accepted,
     EventId,
+    Expired,
     Kind,
     MemoryId,
     MessageId,
@@ -23,12 +24,15 @@ from events.model import (
     TurnId,
 )
 
-Status = Literal["current", "superseded", "held", "forgotten"]
+Status = Literal["current", "superseded", "held", "expired", "forgotten"]
 
 
 @dataclass(frozen=True, slots=True)
 class Fact:
-    """One version of one memory, without its content. Confidence and importance are thousandths."""
+    """One version of one memory, without its content. Confidence and importance are thousandths.
+
+    `verified_at` is when the person last said it (R14).
+    """
 
     memory_id: MemoryId
     version: int
@@ -41,6 +45,7 @@ class Fact:
     turn_id: TurnId
     occurred_at: datetime
     recorded_at: datetime
+    verified_at: datetime
     reinforced: int = 0
     source_forgotten: bool = False
     gate: str | None = None
@@ -67,6 +72,7 @@ def fact_of(stored: StoredEvent) -> Fact | None:
             turn_id=event.turn_id,
             occurred_at=stored.occurred_at,
             recorded_at=stored.recorded_at,
+            verified_at=stored.said_at,
         )
     if isinstance(event, NotWritten) and event.outcome is Outcome.HELD:
         return Fact(
@@ -81,6 +87,7 @@ def fact_of(stored: StoredEvent) -> Fact | None:
             turn_id=event.turn_id,
             occurred_at=stored.occurred_at,
             recorded_at=stored.recorded_at,
+            verified_at=stored.said_at,
             gate=event.gate,
             reason=event.reason,
             held_until=event.held_until,
@@ -95,6 +102,8 @@ def touched(stored: StoredEvent) -> set[MemoryId]:
         return {*event.memories, *event.orphaned}
     if isinstance(event, Superseded | Reinforced):
         return {event.memory_id}
+    if isinstance(event, Expired):
+        return {*event.memories}
     fact = fact_of(stored)
     return set() if fact is None else {fact.memory_id}
 
@@ -117,7 +126,13 @@ def fold(state: State, events: Iterable[StoredEvent]) -> State:
         elif isinstance(event, Superseded):
             _update(state, event.memory_id, event.version, status="superseded")
         elif isinstance(event, Reinforced) and (old := state.get((event.memory_id, event.version))) is not None:
-            state[event.memory_id, event.version] = replace(old, reinforced=old.reinforced + 1)
+            state[event.memory_id, event.version] = replace(
+                old, reinforced=old.reinforced + 1, verified_at=max(old.verified_at, stored.said_at)
+            )
+        elif isinstance(event, Expired):
+            for memory in event.memories:
+                if (held := state.get((memory, 1))) is not None and held.status == "held":
+                    state[memory, 1] = replace(held, status="expired")
         elif isinstance(event, Tombstoned):
             for place, fact in list(state.items()):
                 if fact.memory_id in event.memories:

@@ -59,16 +59,17 @@ class Facts(Tables):
         await connection.execute(
             f"""insert into {place}.memory as m (tenant_id, subject_id, tag, {_COLUMNS})
                 select $1, $2, t.tag, t.memory_id, t.version, t.status, t.event_id, t.kind, t.confidence, t.importance,
-                       coalesce(t.cites::uuid[], '{{}}'), t.turn_id, t.occurred_at, t.recorded_at, t.reinforced,
-                       t.source_forgotten, t.gate, t.reason, t.held_until
+                       coalesce(t.cites::uuid[], '{{}}'), t.turn_id, t.occurred_at, t.recorded_at,
+                       t.verified_at, t.reinforced, t.source_forgotten, t.gate, t.reason, t.held_until
                 from unnest($3::bytea[], $4::uuid[], $5::integer[], $6::text[], $7::uuid[], $8::text[], $9::integer[],
                             $10::integer[], $11::text[], $12::uuid[], $13::timestamptz[], $14::timestamptz[],
-                            $15::integer[], $16::boolean[], $17::text[], $18::text[], $19::timestamptz[])
+                            $15::timestamptz[], $16::integer[], $17::boolean[], $18::text[], $19::text[],
+                            $20::timestamptz[])
                   as t(tag, memory_id, version, status, event_id, kind, confidence, importance, cites, turn_id,
-                       occurred_at, recorded_at, reinforced, source_forgotten, gate, reason, held_until)
+                       occurred_at, recorded_at, verified_at, reinforced, source_forgotten, gate, reason, held_until)
                 on conflict (tenant_id, memory_id, version) do update set
                   status = excluded.status, reinforced = excluded.reinforced,
-                  source_forgotten = excluded.source_forgotten,
+                  source_forgotten = excluded.source_forgotten, verified_at = excluded.verified_at,
                   tag = case when excluded.status = 'forgotten' then null else m.tag end""",
             scope.tenant_id,
             scope.subject_id,

@@ -9,6 +9,7 @@ from uuid import UUID
 from events.envelope import StoredEvent
 from events.model import (
     EventId,
+    Expired,
     KeyId,
     MessageId,
     Origin,
@@ -36,7 +37,7 @@ class Sessions(Tables):
     version: ClassVar[int] = 1
 
     async def apply(self, connection: Connection, place: str, events: Sequence[StoredEvent]) -> None:
-        """Record turns and messages, which were considered, and which messages were forgotten."""
+        """Record turns and messages, which were considered, and which messages were forgotten or have expired."""
         for stored in events:
             event, scope = stored.event, stored.scope
             if isinstance(event, TurnFinalized):
@@ -47,7 +48,7 @@ class Sessions(Tables):
                     scope.tenant_id,
                     event.turn_id,
                 )
-            elif isinstance(event, Tombstoned):
+            elif isinstance(event, Tombstoned | Expired):
                 await connection.execute(
                     f"update {place}.message set forgotten = true"
                     " where tenant_id = $1 and message_id = any($2::uuid[])",
@@ -75,7 +76,7 @@ async def _record(connection: Connection, place: str, stored: StoredEvent, event
     keys = {part.name: part.key_id for part in stored.parts}
     await connection.execute(
         f"""insert into {place}.message
-            select $1, $2, $3, m, n, r, o, k, false
+            select $1, $2, $3, m, n, r, o, k, false, $8
             from unnest($4::uuid[], $5::text[], $6::text[], $7::uuid[]) with ordinality as t(m, r, o, k, n)
             on conflict do nothing""",
         scope.tenant_id,
@@ -85,6 +86,7 @@ async def _record(connection: Connection, place: str, stored: StoredEvent, event
         [message.role for message in event.messages],
         [message.origin for message in event.messages],
         [keys[message_part(message.message_id)] for message in event.messages],
+        stored.recorded_at,
     )
 
 

@@ -206,14 +206,14 @@ begin
     where bases[e_command[b.event]] is not null;
   end if;
 
-  if 'tombstoned' = any (e_type) then
+  if e_type && array['tombstoned', 'expired'] then
     insert into log.fence (tenant_id, target, subject_id, event_id)
     select distinct on (c_tenant[e.command], t.target) c_tenant[e.command], t.target::uuid, e.subject_id, e.event_id
     from unnest(e_command, e_event, e_subject, e_type, e_envelope) as e(command, event_id, subject_id, type, envelope)
     cross join lateral (select convert_from(e.envelope, 'UTF8')::jsonb -> 'data' as doc) d
     cross join lateral jsonb_array_elements_text(
       (d.doc -> 'memories') || (d.doc -> 'messages') || (d.doc -> 'keys')) as t(target)
-    where e.type = 'tombstoned' and bases[e.command] is not null
+    where e.type in ('tombstoned', 'expired') and bases[e.command] is not null
     on conflict do nothing;
   end if;
 end $$;
@@ -234,7 +234,7 @@ language sql security definer set search_path = pg_catalog, pg_temp as $$
     cross join lateral jsonb_array_elements_text(
       convert_from(substring(e.envelope from 1 for octet_length(e.envelope) - 16), 'UTF8')::jsonb -> 'data' -> 'keys'
     ) as k(key_id)
-    where e.event_id = p_event and e.type = 'tombstoned'
+    where e.event_id = p_event and e.type in ('tombstoned', 'expired')
   ), removed as (
     delete from log.body b using named n where b.key_id = n.key_id and b.tenant_id = n.tenant_id returning 1
   )

@@ -23,3 +23,5 @@ create table read_model.skipped (
 grant usage on schema read_model to cenotaph_reader, cenotaph_projector, cenotaph_prober, cenotaph_eraser;
 grant select on read_model.checkpoint, read_model.skipped to cenotaph_reader, cenotaph_prober, cenotaph_eraser;
 grant select, insert, update, delete on read_model.checkpoint, read_model.skipped to cenotaph_projector;
+grant update on read_model.checkpoint to cenotaph_eraser; -- it follows the log too, for what has expired
+grant insert, update on read_model.skipped to cenotaph_eraser;

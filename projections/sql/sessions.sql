@@ -28,9 +28,11 @@ create table {schema}.message (
   role       text not null,
   origin     text not null,
   key_id     uuid not null,
-  forgotten  boolean not null,
+  forgotten  boolean not null, -- its words are gone: forgotten or expired
+  recorded_at timestamptz not null,
   primary key (tenant_id, message_id)
 );
+create index message_kept on {schema}.message (recorded_at) where not forgotten;
 create index message_turn on {schema}.message (tenant_id, turn_id);
 
 do $$

@@ -161,7 +161,7 @@ def _bodies(event: StoredEvent, bodies: Mapping[str, Body], fenced: Collection[t
         body = bodies.get(part.name)
         if body is None:
             if (event.scope.tenant_id, part.key_id) not in fenced:
-                faults.append(f"body part {part.name} is gone and no tombstone names its key")
+                faults.append(f"body part {part.name} is gone and no tombstone or expiry names its key")
         elif body.digest != part.digest:
             faults.append(f"body part {part.name} is not the one its envelope names")
         elif (body.tenant_id, body.subject_id, body.key_id) != (

@@ -9,6 +9,7 @@ from events.model import (
     FROM_CONTEXT,
     Accepted,
     CandidateProposed,
+    Expired,
     KeyId,
     MemoryId,
     MessageId,
@@ -34,7 +35,10 @@ class Trace:
 
 
 def trace(stream: Sequence[StoredEvent], memory_id: MemoryId) -> Trace:
-    """Collect every version of a memory, every message that said it (reinforcements too), and its tombstone."""
+    """Collect every version of a memory, every message that said it (reinforcements too), and its tombstone.
+
+    A candidate that has expired left nothing to forget.
+    """
     versions, candidates = [], set()
     tombstone = None
     for stored in stream:
@@ -46,6 +50,8 @@ def trace(stream: Sequence[StoredEvent], memory_id: MemoryId) -> Trace:
             candidates.add(event.candidate_id)
         elif isinstance(event, Reinforced) and event.memory_id == memory_id:
             candidates.add(event.candidate_id)
+        elif isinstance(event, Expired) and memory_id in event.memories:
+            versions, candidates = [], set()
         elif isinstance(event, Tombstoned) and memory_id in event.memories:
             tombstone = stored
     proposed = [

@@ -1,12 +1,13 @@
 """What is kept of a person, as the person sees it: a list, one memory with its versions, what became of a turn."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
+from typing import Literal
 from uuid import UUID
 
 from events.envelope import StoredEvent, considered_command, finalized_command
 from events.errors import BadInputError
-from events.log import fenced, read_command
+from events.log import expired, fenced, read_command
 from events.model import (
     Accepted,
     CandidateProposed,
@@ -32,9 +33,12 @@ _STATUS = {
     "current": MemoryStatus.ACTIVE,
     "held": MemoryStatus.HELD,
     "superseded": MemoryStatus.SUPERSEDED,
+    "expired": MemoryStatus.EXPIRED,
     "forgotten": MemoryStatus.FORGOTTEN,
 }
 _LIVING = frozenset({"current", "held"})
+Gone = Literal["forgotten", "expired"]
+_STONES = frozenset({"forgotten", "expired"})
 
 
 class Catalogue:
@@ -112,21 +116,22 @@ class Catalogue:
 
 
 async def memory_views(connection: Connection, keyring: Keyring, facts: Sequence[Fact]) -> list[MemoryView]:
-    """Open memory versions as their person sees them; a forgotten one is a stone."""
-    opened = await open_memories(connection, keyring, [fact for fact in facts if fact.status != "forgotten"])
+    """Open memory versions as their person sees them; one that is forgotten or has expired is a stone."""
+    opened = await open_memories(connection, keyring, [fact for fact in facts if fact.status not in _STONES])
     bodies = {event_id: body for event_id, body in opened.items() if isinstance(body, MemoryBody)}
     cited = {evidence.message_id for body in bodies.values() for evidence in body.evidence}
-    stones = await fenced(connection, keyring.scope, cited)
+    stones: dict[UUID, Gone] = dict.fromkeys(await fenced(connection, keyring.scope, cited), "forgotten")
+    stones |= dict.fromkeys(await expired(connection, keyring.scope, stones), "expired")
     names = await keyring.outside({*cited, *(fact.turn_id for fact in facts)})
     return [_view(fact, bodies.get(fact.event_id), names, stones) for fact in facts]
 
 
-def _view(fact: Fact, body: MemoryBody | None, names: Mapping[UUID, str], stones: Collection[UUID]) -> MemoryView:
-    held = fact.status == "held"
+def _view(fact: Fact, body: MemoryBody | None, names: Mapping[UUID, str], stones: Mapping[UUID, Gone]) -> MemoryView:
+    held = fact.status in {"held", "expired"}
     stone = MemoryView(
         memory_id=fact.memory_id,
         version=None if held else fact.version,
-        status=_STATUS[fact.status] if body is not None else MemoryStatus.FORGOTTEN,
+        status=_STATUS[fact.status] if body is not None or fact.status in _STONES else MemoryStatus.FORGOTTEN,
         kind=fact.kind,
         confidence=fact.confidence / 1000,
         importance=fact.importance / 1000,
@@ -140,7 +145,7 @@ def _view(fact: Fact, body: MemoryBody | None, names: Mapping[UUID, str], stones
             message_id=message_of(names.get(evidence.message_id, "")),
             start=evidence.start,
             end=evidence.end,
-            state="forgotten" if evidence.message_id in stones else "readable",
+            state=stones.get(evidence.message_id, "readable"),
         )
         for evidence in body.evidence
     )

@@ -220,7 +220,7 @@ def test_status_verify_tenant_token(up: Up) -> None:
     """The operator's commands: all is well, the log verifies, keys and tokens are made that the door takes."""
     status = json.loads(ok(up.env, "status", "--json"))
     assert set(status["stores"].values()) == {"ok"}
-    assert set(status["lag"]) == {"dispatch", "facts", "keywords", "sessions", "vectors"}
+    assert set(status["lag"]) == {"dispatch", "facts", "keywords", "sessions", "shred", "vectors"}
     assert (status["turns_waiting"], status["pending_deletions"], status["dead_letters"]) == (0, 0, 0)
     assert re.search(r"verified \d+ events, \d+ bodies; [1-9]", ok(up.env, "verify"))
 

@@ -87,7 +87,7 @@ async def test_an_untouched_log_verifies(log: Database) -> None:
         ((FLIP, MEND), "is not the hash of what is below it"),
         ((RENAME,), "column type contradicts"),
         ((EXCHANGE,), "is not the one its envelope names"),
-        ((LOSE,), "no tombstone names its key"),
+        ((LOSE,), "no tombstone or expiry names its key"),
         ((REHASH,), "is not the hash of what is below it"),
     ],
     ids=["byte", "byte-and-leaf", "column", "ciphertext", "lost-body", "tree"],

@@ -15,6 +15,7 @@ from events.model import (
     Accepted,
     CommandId,
     EventId,
+    Expired,
     IndexBody,
     KeyId,
     Kind,
@@ -67,6 +68,7 @@ class Person:
         "reject": 1,
         "forget": 3,
         "resurrect": 2,
+        "expire": 2,
     }
 
     async def live(self, steps: int) -> None:
@@ -129,6 +131,15 @@ class Person:
                 candidate_id=MemoryId(uuid4()), memory_id=memory, version=self.stones[memory], turn_id=turn
             )
             await self._decide(accepted, NewEvent(again, NOW), turn=turn)
+
+    async def expire(self, turn: TurnId) -> None:
+        """Let a held candidate, or one that is not held, run out of time."""
+        if pool := [*self.held, *self.stones, *self.living]:
+            memory = self.random.choice(pool)
+            keys = self.keys[memory] if memory in self.held else []
+            self.held = [held for held in self.held if held != memory]
+            event = Expired(memories=(memory,), messages=self.said[turn][1:], keys=tuple(keys))
+            await self.append(memory_stream(self.scope.subject_id), NewEvent(event, NOW))
 
     async def reject(self, turn: TurnId) -> None:
         """Refuse a candidate."""

@@ -18,7 +18,7 @@ from projections.follower import Follower
 from projections.index import IndexReader
 from tests.conftest import Stores
 from tests.dice import dice
-from tests.replay.histories import born
+from tests.replay.histories import Person, born
 from tests.replay.oracle import Truth, truth
 
 
@@ -136,8 +136,21 @@ async def test_the_fold_of_decisions_equals_the_oracle_at_any_cut(stores: Stores
 async def test_the_oracle_can_disagree(stores: Stores, log: EventLog) -> None:
     """Control: a table that missed one event is not what the oracle says."""
     person = await born(stores, log, dice(99))
-    await person.live(12)
+    for step in ("accept", "accept", "supersede", "reinforce", "hold"):
+        await person.say()
+        await getattr(person, step)(next(iter(person.said)))
+    living, person.living = person.living, {}
+    await person.expire(next(iter(person.said)))
+    person.living = living
+    await missed(stores, person, "accepted", "superseded", "reinforced", "expired")
+    await person.forget(next(iter(person.said)))
+    await missed(stores, person, "tombstoned")
+
+
+async def missed(stores: Stores, person: Person, *types: str) -> None:
+    """Assert that each event of these types is missed if it is not there."""
     events = await stream_of(stores, person.scope)
-    telling = [event for event in events if event.type not in {"turn_considered", "not_written"}]
+    telling = [event for event in events if event.type in types]
+    assert {event.type for event in telling} == set(types)
     for missing in telling:
         assert truth(event for event in events if event is not missing) != truth(events), missing.type

@@ -27,6 +27,7 @@ from events.model import (
     Event,
     EventId,
     Evidence,
+    Expired,
     IndexBody,
     KeyId,
     Kind,
@@ -160,6 +161,10 @@ SAMPLES: tuple[tuple[Event, tuple[Part, ...]], ...] = (
             orphaned=(MemoryId(fixed(11)),),
             topics=("cd" * 32,),
         ),
+        (),
+    ),
+    (
+        Expired(memories=(CANDIDATE,), messages=(ASKED, ANSWERED), keys=tuple(key.key_id for key in KEYS)),
         (),
     ),
     (

@@ -22,6 +22,7 @@ def upgrade() -> None:
         _checkpoint(name, name)
     _checkpoint("vectors", "memory_v1")
     _checkpoint("dispatch", "redis")
+    _checkpoint("shred", "vault")
     execute(connection, statements("projections", "ops.sql"))
 
 
