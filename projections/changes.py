@@ -118,31 +118,41 @@ def fold(state: State, events: Iterable[StoredEvent]) -> State:
     state = dict(state)
     stones = {fact.memory_id for fact in state.values() if fact.status == "forgotten"}
     for stored in events:
-        event = stored.event
         if (fact := fact_of(stored)) is not None:
             # no decider writes a version behind the tombstone; whoever does resurrects nothing
             gone = fact.memory_id in stones
             state[fact.memory_id, fact.version] = replace(fact, status="forgotten") if gone else fact
-        elif isinstance(event, Superseded):
-            _update(state, event.memory_id, event.version, status="superseded")
-        elif isinstance(event, Reinforced) and (old := state.get((event.memory_id, event.version))) is not None:
-            state[event.memory_id, event.version] = replace(
-                old, reinforced=old.reinforced + 1, verified_at=max(old.verified_at, stored.said_at)
-            )
-        elif isinstance(event, Expired):
-            for memory in event.memories:
-                if (held := state.get((memory, 1))) is not None and held.status == "held":
-                    state[memory, 1] = replace(held, status="expired")
-        elif isinstance(event, Tombstoned):
-            for place, fact in list(state.items()):
-                if fact.memory_id in event.memories:
-                    state[place] = replace(fact, status="forgotten")
-                    stones.add(fact.memory_id)
-                elif fact.memory_id in event.orphaned and fact.status != "forgotten":
-                    state[place] = replace(fact, source_forgotten=True)
+        elif isinstance(event := stored.event, Tombstoned):
+            stones |= _bury(state, event)
+        else:
+            _change(state, stored)
     return state
 
 
-def _update(state: State, memory_id: MemoryId, version: int, *, status: Status) -> None:
-    if (old := state.get((memory_id, version))) is not None and old.status != "forgotten":
-        state[memory_id, version] = replace(old, status=status)
+def _bury(state: State, event: Tombstoned) -> set[MemoryId]:
+    """Mark what a tombstone names, and what it leaves without a source; return the memories that were there."""
+    gone = set()
+    for place, fact in list(state.items()):
+        if fact.memory_id in event.memories:
+            state[place] = replace(fact, status="forgotten")
+            gone.add(fact.memory_id)
+        elif fact.memory_id in event.orphaned and fact.status != "forgotten":
+            state[place] = replace(fact, source_forgotten=True)
+    return gone
+
+
+def _change(state: State, stored: StoredEvent) -> None:
+    event = stored.event
+    if isinstance(event, Superseded):
+        place = event.memory_id, event.version
+        if (old := state.get(place)) is not None and old.status != "forgotten":
+            state[place] = replace(old, status="superseded")
+    elif isinstance(event, Reinforced):
+        place = event.memory_id, event.version
+        if (old := state.get(place)) is not None:
+            verified_at = max(old.verified_at, stored.said_at)
+            state[place] = replace(old, reinforced=old.reinforced + 1, verified_at=verified_at)
+    elif isinstance(event, Expired):
+        for memory in event.memories:
+            if (held := state.get((memory, 1))) is not None and held.status == "held":
+                state[memory, 1] = replace(held, status="expired")

@@ -29,7 +29,7 @@ class Source(Frozen):
 
 
 class MemoryView(Frozen):
-    """One version of a memory. One that is forgotten or has expired is a stone: ids, kind, times and numbers, nothing said.
+    """One version of a memory. A forgotten or expired one is a stone: ids, kind, times and numbers, nothing said.
 
     `version` is None for a held candidate, which is no version of anything yet; `reason` says why it is held.
     """

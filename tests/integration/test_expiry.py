@@ -1,4 +1,4 @@
-"""What was kept as long as it may be: nobody reads it from the event on, its keys are destroyed, and the audit agrees."""
+"""What was kept as long as it may be: nobody reads it from the event on, its keys go, and the audit agrees."""
 
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime, timedelta
