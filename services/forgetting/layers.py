@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Literal, Protocol
 
@@ -41,11 +41,19 @@ class Probe(Protocol):
 
 @dataclass(frozen=True)
 class Registry:
-    """Every layer there is. "Gone everywhere" is a loop over it; a store that is not here is a fault."""
+    """Every layer there is. "Gone everywhere" is a loop over it; a store that is not here is a fault.
+
+    Args:
+        layers: what forgets.
+        probes: what is asked afterwards.
+        wait_s: how long a layer may take to forget.
+        answer_s: how long a probe may take to answer.
+    """
 
     layers: Sequence[Layer]
     probes: Sequence[Probe]
-    wait_s: float = field(default=5.0)
+    wait_s: float = 5.0
+    answer_s: float = 5.0
 
     async def erase(self, tombstone: StoredEvent, question: Question) -> None:
         """Ask every layer to forget; one that fails does not stop the others."""
@@ -68,7 +76,7 @@ class Registry:
 
     async def _answer(self, probe: Probe, question: Question) -> LayerFinding:
         try:
-            return await asyncio.wait_for(probe.ask(question), self.wait_s)
+            return await asyncio.wait_for(probe.ask(question), self.answer_s)
         except Exception as error:  # noqa: BLE001 - whatever went wrong, the layer has proven nothing
             log.warning("probe_failed", layer=probe.layer, error=type(error).__name__)
             return finding(probe.layer, {}, "cannot_prove")
