@@ -133,8 +133,8 @@ class Person:
             await self._decide(accepted, NewEvent(again, NOW), turn=turn)
 
     async def expire(self, turn: TurnId) -> None:
-        """Let a held candidate, or one that is not held, run out of time."""
-        if pool := [*self.held, *self.stones, *self.living]:
+        """Let a held candidate run out of time, or one that was forgotten before."""
+        if pool := [*self.held, *self.stones]:
             memory = self.random.choice(pool)
             keys = self.keys[memory] if memory in self.held else []
             self.held = [held for held in self.held if held != memory]
