@@ -399,7 +399,7 @@ class Composition:
         return Follower(Shredder(self.vault("eraser")), self.log("eraser"))
 
     async def _upkeep(self) -> None:
-        await upkeep.upkeep(self.expiry, self.shredder, self.endpoints.database_url, self.settings.upkeep_every_s)
+        await upkeep.upkeep(self.expiry, self.shredder, self.log("eraser").url, self.settings.upkeep_every_s)
 
     async def _project(self) -> None:
         projector = self.log("projector")

@@ -35,6 +35,7 @@ PARTS: Mapping[str, Logins] = MappingProxyType(
         "ingest": Logins(("reader", "appender"), ("keeper",)),
         "remember": Logins(("reader", "appender", "projector"), ("keeper",)),
         "erase": Logins(("reader", "appender", "eraser", "prober"), ("keeper", "opener", "eraser")),
+        "upkeep": Logins(("eraser",), ("eraser",)),
     }
 )
 
