@@ -4,6 +4,7 @@ import re
 
 from events.model import Kind
 from services.extraction.cues import has, lexicon
+from services.extraction.lexicon import macros
 from services.extraction.normalise import Text
 from services.extraction.person import of_another
 from services.extraction.proposal import Proposal
@@ -12,23 +13,25 @@ from services.extraction.vocabulary import respect, topics
 from services.extraction.wording import tidy_span, tidy_value
 
 _SUBJECT = r"(?P<own>我们?|咱们?|本)?(?P<s>[^,，。:：]{1,24}?)"
-_WHEN = r"(?:现在|目前|如今|已经|早就|都|也|就|一直|默认|还|正式)*"
+_WHEN = rf"(?:{macros()['time']}|现在|目前|如今|已经|早就|都|也|就|一直|默认|还|正式)*"
 _ZH = tuple(
     re.compile(rf"^{_SUBJECT}{_WHEN}{verb}$")
     for verb in (
         r"(?:是)?用(?P<v>[^,，。]{1,30}?)(?:写|做|搭|开发|实现|搭建)的?",
         r"(?:放|存|记|写|管|保存)在(?P<v>[^,，。]{1,24}?)(?:里面?|上)?",
         r"在(?P<v>[^,，。]{1,24}?)(?:里|上)(?:面)?(?:管|记|写|做|存)",
-        r"(?:改名|更名|改)?(?:叫|名叫|叫做)(?:了)?(?P<v>[^,，。]{1,24})",
+        r"(?:改名|更名|改)?(?:叫做|名叫|叫)(?:了)?(?P<v>[^,，。]{1,24})",
         r"(?:是|用的是|用|改成了?|换成了?|改为|变成了?|升级到了?|改用)(?P<v>[^,，。]{1,40})",
         r"(?:定|安排|排|改|挪|调|搬|移|换|迁|转)(?:在|到|成|为|去)了?(?P<v>[^,，。]{1,24}?)(?:举行|开|进行|打|上|发|做|练|跑)?",
         r"在(?P<v>[^,，。]{1,24})",
+        r"(?:每|逢)(?P<v>(?:个)?(?:周|星期|礼拜)[一二三四五六日天末])(?:都|会|要)*[^,，。]{1,8}",
     )
 )
 _EN = re.compile(
     r"^(?P<own>my|our|the) (?P<s>(?!own )[a-z][\w'-]{0,20}(?: (?!and |i )[\w'-]{1,20}){0,3}?) "
     r"(?:(?:now|currently|always|usually|really|also|still) )?"
     r"(?P<verb>is|are|allows?|uses?|runs? on|goes? out|goes|ends?|starts?|opens|closes|lives? in|sits? in|supports?|"
+    r"makes?|sells?|builds?|produces?|offers?|"
     r"costs?|(?:has |have |just |was |been )*(?:moved|switched|changed|migrated|shifted|rescheduled) (?:over )?"
     r"(?:to|from [a-z0-9 ]{1,20} to)|has|have) "
     r"(?:(?:now|currently|always|called|named|written in|based on|based in|built with|made of) )?"
@@ -38,26 +41,37 @@ _EN_DAY = re.compile(
     r"^(?P<own>we|i) (?:(?:now|always|usually) )?(?P<s>[a-z]+)(?P<o>(?: [a-z]+){0,3}?) on "
     r"(?P<v>(?:mon|tues|wednes|thurs|fri|satur|sun)days)(?: now)?$"
 )
+_EN_NOW = re.compile(
+    r"^(?!(?:it|that|this|he|she|they|i|we|you|there|everything|all|what|here|who|everyone|life|which)(?![a-z]))"
+    r"(?P<s>[a-z][a-z-]{1,20}(?: [a-z-]{2,16}){0,2}?) (?:is|are) now "
+    r"(?:due |set |scheduled |held )?(?P<v>[^;!?\n]{1,40})$"
+)
 _EN_WE_USE = re.compile(
     r"^(?P<own>we|i)(?:'ve| have)? (?:(?:now|currently|just|always|all|mostly|recently) )?(?:"
     r"use (?P<v>[^,;!?\n]{1,40}?) for (?:my |our |all my |all our )?(?P<s>[a-z][\w -]{1,24})|"
-    r"(?:moved|migrated|switched|ported|converted) (?:my |our |the )(?P<s2>[a-z][\w -]{1,24}?) "
+    r"(?:moved|migrated|switched|ported|converted) (?:my |our |the )?"
+    r"(?P<s2>(?!to |from |in |into |back |over |house|home|away)[a-z][\w -]{1,24}?) "
     r"(?:over )?(?:from [^,;!?\n]{1,24} )?to "
     r"(?P<v2>[^,;!?\n]{1,40}))$"
 )
 _EN_ITS = re.compile(r"^(?:it|they) (?P<always>always |usually |never )(?P<v>[a-z][^;!?\n]{2,60})$")
 _VERB_IN_SUBJECT = re.compile(
-    r"[觉想说知要会能看希望打算去做吃喝玩听不没被把让给跟和与]|喜欢|认为|以为|发现|今天|明天|昨天|这|那|最近|刚才|有|什么|哪|怎|最|唯一|兴趣|一些"
+    r"(?<![周例年晚班早月聚约协])会(?!议)|[觉想说知要能看希望打算去做吃喝玩听不没被把让给跟和与]|喜欢|认为|以为|发现|今天|明天|昨天|这|那|最近|刚才|有|什么|哪|怎|最|唯一|兴趣|一些"
 )
-_SET = re.compile(r"(?:搬|挪|移|迁|换|转)(?:到|去)|用的是|换成|改成|改用|放在|存在|定在|名叫|升级到")
+_SET = re.compile(
+    r"叫(?:做)?(?![我你他她])|(?:每|逢)(?:个)?(?:周|星期|礼拜)|(?:搬|挪|移|迁|换|转)(?:到|去)|用的是|换成|改成|改用|放在|存在|定在|名叫|升级到"
+)
 _MOVED = re.compile(r"(?:改|挪|移|换|调)(?:到|成|在)")
 _NAME = re.compile(r"[a-z][\w .-]{0,30}")
 _PROCESS = re.compile(
     r"^(?:[a-z]+ing(?![a-z])|"
     r"been |not (?:working|loading)|so |too |very |broken|down|fine|ok|great|good|bad|here|done)"
 )
-_CONTAINERS = frozenset({"project", "repository", "company", "team"})
-_KEY_ASPECTS = frozenset({"day", "hours", "timezone", "language", "tense"})
+_NO_CLOCK = frozenset({"choice", "order", "language", "length", "tone", "file", "layout", "colour", "theme"})
+_CONTAINERS = frozenset({"project", "repository", "company", "team", "name", "名字"})
+_KEY_ASPECTS = frozenset(
+    {"day", "hours", "timezone", "language", "tense", "file", "layout", "colour", "clock", "orientation", "seat"}
+)
 
 
 def match_attributes(sentence: Sentence, text: Text, earlier: str | None) -> list[Proposal]:
@@ -68,7 +82,7 @@ def match_attributes(sentence: Sentence, text: Text, earlier: str | None) -> lis
         inner = Clause(clause.start + start, clause.start + end, clause.text[start:end])
         if inner.text and not of_another(inner.text):
             standing = has("standing", clause.text)
-            known = standing or bool(found) or clause is not sentence.clauses[0]
+            known = standing or bool(found)
             proposal = (
                 _chinese(inner, text, corrected=has("repair", sentence.text))
                 or _english(inner, text, known=known)
@@ -123,6 +137,9 @@ def _chinese(clause: Clause, text: Text, *, corrected: bool) -> Proposal | None:
 def _english(clause: Clause, text: Text, *, known: bool) -> Proposal | None:
     match = _EN.match(clause.text)
     if match is None:
+        now = _EN_NOW.match(clause.text)
+        if now is not None:
+            return _proposal(clause, text, now.group("s"), now.span("v"))
         use = _EN_WE_USE.match(clause.text)
         if use is not None:
             which = "" if use.group("s") else "2"
@@ -131,7 +148,8 @@ def _english(clause: Clause, text: Text, *, known: bool) -> Proposal | None:
         return _proposal(clause, text, f"{day.group('s')}{day.group('o')}", day.span("v")) if day else None
     subject = match.group("s")
     named = topics(subject)
-    if match.group("own") == "the" and not (known and named):
+    timed = respect(match.group("v"), without=_NO_CLOCK) is not None and has("change", clause.text)
+    if match.group("own") == "the" and not (((known or has("change", clause.text)) and named) or timed):
         return None
     if _fleeting(subject) or _PROCESS.match(match.group("v")):
         return None

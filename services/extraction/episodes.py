@@ -25,7 +25,7 @@ _EN_SUBJECT = re.compile(
     r"girlfriend|boyfriend)) and i|we|i)(?:'ve| have)? "
     r"(?:(?:just|also|finally|recently|actually|even|already|then|both|all|once|never) ){0,2}"
 )
-_ZH_SUBJECT = r"(?:我|我们|咱们)(?!的|家)(?:<adv>|(?:和|跟|带|陪)[^,，。]{1,10}?(?:一起)?|一起)*"
+_ZH_SUBJECT = r"(?:我们|咱们|我)(?!的|家|们)(?:<adv>|(?:和|跟|带|陪)[^,，。]{1,10}?(?:一起)?|一起)*"
 _TODAY = re.compile(r"今[天早晚日]|刚刚|(?<![a-z])(?:today|tonight|this (?:morning|afternoon|evening))(?![a-z])")
 _WHERE = re.compile(r"在[^,，。了]{1,12}?(?=[去到飞参徒露滑潜旅度自看听认开报完种骑跑表演办做])")
 _CUT = re.compile(r" (?:and (?:i|it|we|that|now)(?![a-z])|but|because|so|which|since) .*$")
@@ -73,9 +73,8 @@ def _episode(clause: Clause, sentence: Sentence, text: Text, when: Period | None
     if subject is None or has("third", clause.text[: subject.start()]):
         return None
     words = _lexicon("zh" if chinese else "en")
-    rest = clause.text[subject.end() :] if not chinese else clause.text[subject.start() + 1 :]
-    told = rest[:_LONGEST]
-    if words["routine"].search(told if chinese else told[:40]) or has("hypothetical", clause.text):
+    told = clause.text[subject.end() :][:_LONGEST]
+    if words["routine"].search(told if chinese else told[:40]) or has("hypothetical", sentence.text):
         return None
     dated = (when is not None and _TODAY.search(sentence.text) is None) or _VAGUE.search(sentence.text) is not None
     where = _WHERE.match(told)

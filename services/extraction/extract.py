@@ -27,8 +27,21 @@ EXTRACTOR = "rules/1"
 _SHORT = 32
 _OPENING = 30  # who speaks is said at the beginning
 _FILLER = re.compile(r"(?:please|just|so|and|do|that|this|it|too|[\s,，都就请吧哦了这那样个])+")
+_ABOUT_SELF = re.compile(r"我(?!的?(?:周报|邮件|文案|稿))|(?<![a-z])(?:my|i'm|i am|i have|i've)(?![a-z])")
 _NEVER_PAST = frozenset(
-    {"rule", "plan", "plan_withdrawn", "episode", "statement", "left_home", "stopped_hobby", "allergy"}
+    {
+        "origin",
+        "graduated",
+        "degree",
+        "rule",
+        "plan",
+        "plan_withdrawn",
+        "episode",
+        "statement",
+        "left_home",
+        "stopped_hobby",
+        "allergy",
+    }
 )
 _BY_CONTEXT = frozenset({"called", "prefer"})  # what one wants to be called depends on who listens
 
@@ -158,7 +171,12 @@ def _coloured(proposal: Proposal, sentence: Sentence, text: Text, *, doubted: bo
 
 def _sensitivity(proposal: Proposal, sentence: Sentence) -> str | None:
     named = vocabulary().get(proposal.key or "")
-    return (named.sensitivity if named else None) or sensitivity_of(sentence.text)
+    if named is not None and named.sensitivity:
+        return named.sensitivity
+    clause = sentence.clauses[sentence.clause_at(proposal.start)].text
+    if proposal.frame == "rule" and not _ABOUT_SELF.search(sentence.text):
+        return None  # "list the allergens" is about recipes, not about the person
+    return sensitivity_of(sentence.text if proposal.frame in {"statement", "rule"} else clause)
 
 
 def _candidate(proposal: Proposal, message: Message, text: Text, when: Period | None, turn_at: datetime) -> Candidate:

@@ -31,7 +31,7 @@ _WEEKLY = re.compile(
     r"(?:classes |lessons |class |lesson )?(?:every|on) (?:mon|tues|wednes|thurs|fri|satur|sun)days?$"
 )
 _PREDICATE = re.compile(
-    r"(?:现在|目前|平时|最近|也|还|很|特别|最|一直)*(?:住|在|做|当|是|养|有|喜欢|爱|讨厌|不喜欢|不吃|不再|不喝|对|来自|姓|叫|毕业|打算|改|每)"
+    r"(?:现在|目前|平时|最近|也|还|很|特别|最|一直)*(?:住|在|做|当|是|养|有|喜欢|爱|开|用|教|弹|会|擅长|负责|经营|属|换|戒|讨厌|不喜欢|不吃|不再|不喝|对|来自|姓|叫|毕业|打算|改|每)"
 )
 
 
@@ -162,7 +162,7 @@ def _key(frame: Frame, match: re.Match[str], value: str) -> tuple[str | None, Ki
 
 def _say(frame: Frame, match: re.Match[str], value: str, *, denied: bool, shown: str) -> str:
     if frame.whole:  # the sentence says more than the value: keep its words without the subject
-        return re.sub(r"^(?:我|I(?:'m| am)? )", "", shown).strip()
+        return re.sub(r"^[\s,，、:：]*(?:我|I(?:'m| am)? )?", "", shown).strip()
     templates = frame.deny if denied else frame.say
     template = templates.get("zh" if is_chinese(match.group()) else "en") or next(iter(templates.values()))
     groups = {name: group or "" for name, group in match.groupdict().items()}

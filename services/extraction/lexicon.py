@@ -43,5 +43,5 @@ def expand(pattern: str, known: dict[str, str] | None = None) -> str:
 
 def _edged(word: str) -> str:
     if word.isascii() and _LATIN.search(word):
-        return rf"(?<![a-z0-9])(?:{word})(?![a-z0-9])"
+        return rf"(?<![a-z0-9])(?:{word})(?:(?<![a-z0-9])|(?![a-z0-9]))"
     return word

@@ -25,6 +25,11 @@ _SPEECH = re.compile(r"(?:我|(?<![a-z])(?:i|i'm|my|you)(?![a-z]))")
 _END_OF_REQUEST = re.compile(r"[:：][ \t]*|[:：]?[ \t]*\n|[。.!?？！][ \t]*")
 _BREAK = re.compile(r"[\n。!?！？]")
 _CONSIDERED = 400
+_AFTER = 12
+_WORK_ON = re.compile(
+    r"[,，]?(?:这(?:句|段|首)(?:话|诗|歌词)?)?(?:用[^,，。]{1,4}怎么(?:说|写)|翻|译|润色|改写|怎么(?:读|念|翻)|是?什么意思|通顺|有没有语病)|"
+    r" (?:into|in) [a-z]+|,? (?:means?|mean|translated|is (?:this|that) (?:correct|right))"
+)
 _NAME = 8  # a shorter quote is a name or a value
 
 
@@ -60,7 +65,8 @@ def _quotes(folded: str) -> Iterator[tuple[int, int]]:
         inside = quote.group()[1:-1]
         begin = max((m.end() for m in _BREAK.finditer(folded, max(0, quote.start() - 80), quote.start())), default=0)
         before = folded[max(begin, quote.start() - 80) : quote.start()]
-        request = has("process", before) and not has("standing", before)
+        after = folded[quote.end() : quote.end() + _AFTER]
+        request = (has("process", before) or _WORK_ON.match(after) is not None) and not has("standing", before)
         if request or (len(inside) > _NAME and _SENTENCE_INSIDE.search(inside) and _SPEECH.search(inside)):
             yield quote.start() + 1, quote.end() - 1
 

@@ -1,6 +1,8 @@
 """Stage 4c: what the person means to do, and what they no longer mean to do."""
 
 import re
+from dataclasses import replace
+from datetime import timedelta
 
 from events.model import Assertion, Kind
 from services.extraction.cues import has, lexicon
@@ -27,7 +29,12 @@ _DATED_EN = re.compile(
 )
 _PLACE = re.compile(r"(?:an?|the|my|our|this|that|some|another) ")
 _GERUND = re.compile(r"[a-z]+ing(?![a-z])")
-_NO_PLAN = re.compile(r"(?:not )?have (?!to)[a-z]+|whether|if |not |that ")  # "I might have known" looks back
+_NO_PLAN = re.compile(
+    r"(?:not )?have (?!to)[a-z]+|whether|if |not |that |where|how|what|who|which|always |never |definitely |"
+    r"(?:do|try|see|enjoy|have|use|check|take|give|get|keep|miss|love|need|remember|cherish) "
+    r"(?:it|that|them|this|you|one|my day)(?![a-z])|"
+    r"(?:去)?(?:吃饭|吃晚饭|吃午饭|吃早饭|睡觉|休息|洗澡|上班|忙|工作|睡)"
+)  # "I might have known" looks back
 _ERRAND = re.compile(
     r"(?:(?:be|go) (?:back|right back|there)|try|check|see|let you know|think about|do that|wait|ask|send|take a look|"
     r"have to|need|tell you|pass|get back|come back|read it|look|test)(?![a-z])"
@@ -57,7 +64,8 @@ def match_plans(sentence: Sentence, text: Text, when: Period | None, *, ahead: b
             or (cue.group() in _TEMPORARY and (_ERRAND.match(doing) or when is None))
         ):
             continue
-        found.append(_plan(clause, (start, end), text, when, cue.group()))
+        plan = _plan(clause, (start, end), text, when, cue.group())
+        found.append(replace(plan, ephemeral=_today(when, ahead=ahead)))
     return found
 
 
@@ -79,6 +87,11 @@ def _plan(clause: Clause, span: tuple[int, int], text: Text, when: Period | None
         assertion=Assertion.PLANNED,
         features=frozenset(features),
     )
+
+
+def _today(when: Period | None, *, ahead: bool) -> bool:
+    """Say whether a plan is for the day of the turn: nothing to keep beyond it."""
+    return when is not None and not ahead and when.end - when.start < timedelta(days=1)
 
 
 def _dated(clause: str, sentence: str) -> re.Match[str] | None:

@@ -3,45 +3,23 @@
 import re
 
 from events.model import Kind
-from services.extraction.cues import Tempo, has, lexicon, starts, tempo
+from services.extraction.about import key_of, topic_of
+from services.extraction.cues import Tempo, has, lexicon, tempo
 from services.extraction.normalise import Text
-from services.extraction.person import of_another
 from services.extraction.proposal import Proposal
 from services.extraction.segment import Clause, Sentence
-from services.extraction.vocabulary import Respect, Subject, respect, scope_of, topics
-from services.extraction.wording import is_chinese, short, tidy_span, without_reasons
+from services.extraction.vocabulary import Respect, respect, scope_of, topics
+from services.extraction.wish import directs, is_wish
+from services.extraction.wording import short, tidy_span, without_reasons
 
 _CONDITION = re.compile(
-    r"^(?:when(?:ever)?|if|on|for|in|before|after|every time|跟|对|给|在|如果|只要|遇到|凡是|关于|每次|我看|我用)"
+    r"^(?:when(?:ever)?|if|on|for|in|before|after|every time|跟|对|给|在|如果|只要|遇到|凡是|除了?|关于|每次|我看|我用)"
 )
-_SETTING = re.compile(r"定在|安排在|改到|改为|改成|挪到|排在|(?<!不)我要|只认|should be|have to be|must be")
-_PLURAL_OF_MINE = re.compile(r"(?<![a-z])my (?:[a-z]+ ){0,2}[a-z]+s(?![a-z])")
-_WHEN_YOU = re.compile(r"^(?:when|whenever|if) (?:you|we|i)(?:'re|'m| )")
-_WANTS = re.compile(
-    r"(?<![a-z])(?:i(?:'d)? (?:never |always |just |really |don't |do not ){0,2}(?:like|want|need|prefer|rather)|"
-    r"(?<!you )(?<!i )should|must)"
-    r"(?![a-z])"
-)
-_MINE = re.compile(r"(?<![a-z])(?:me|my)(?![a-z])")
 _ADDRESSED = re.compile(r"^(?:再|老|总|[给帮替跟]我|ever |(?:send|show|give)(?:ing)? me |me )+")
 _ANAPHOR = re.compile(r"(?:就|都)?(?:它|那个|这个|这样|that|this|it)了?$")
-_STRONG_CONDITION = re.compile(r"(?:every|each|any) ?time you|when(?:ever)? (?:you|i ask)|if you")
-_WORD = re.compile(r"[a-z]+(?:'[a-z]+)?(?= [a-z0-9\"'“])")
-_AFTER_CUE = re.compile(r"^[\s,:]*(?:please |just |also |do )?")
-_INFLECTED = re.compile(r"(?:[a-z]{3}ing|[a-z]{3}ed|[a-z]{3}ly|ness|tion|[^su]s)$")
 _POINTING = re.compile(
     r"(?<![a-z])(?:that's|that is|this is|it's|it is|and|please|an?|the|my|for me)(?![a-z])|这是|我的|请|的"
 )
-# Respects that only one thing has, whatever the sentence names; and what a respect is of where nothing is named.
-_OF_ITSELF = {"seat": "travel", "spice": "food", "sugar": "drink"}
-_USUAL_TOPIC = {
-    "theme": "ui",
-    "timezone": "schedule",
-    "duration": "meeting",
-    "budget": "restaurant",
-    "units": "reply",
-    "indent": "code",
-}
 _SHORTEST = 2
 _FORMAT_TOPICS = frozenset(
     {"reply", "explanation", "summary", "document", "email", "code", "report", "meeting_notes", "weekly_report"}
@@ -55,7 +33,9 @@ def match_rules(sentence: Sentence, text: Text, earlier: str | None, *, for_good
     """
     texts = [clause.text for clause in sentence.clauses]
     tempos = [tempo(texts, index) for index in range(len(texts))]
-    if not _is_wish(sentence, tempos) and not (for_good and (topics(sentence.text) or respect(sentence.text))):
+    if not is_wish(sentence, tempos) and not (
+        for_good and (topics(sentence.text) or respect(sentence.text) or any(directs(c.text) for c in sentence.clauses))
+    ):
         return []
     once = not for_good and Tempo.STANDING not in tempos and Tempo.ONCE in tempos
     kept = _kept(sentence, tempos, once=once)
@@ -64,64 +44,6 @@ def match_rules(sentence: Sentence, text: Text, earlier: str | None, *, for_good
     about = shared[-1].name if shared else earlier if _ANAPHOR.search(sentence.text) else None
     found = [_rule(group, text, about, once=once) for group in groups]
     return [proposal for proposal in found if proposal is not None]
-
-
-def _is_wish(sentence: Sentence, tempos: list[Tempo]) -> bool:
-    whole = sentence.text
-    start, _ = tidy_span(whole, 0, len(whole))
-    body = whole[start:]
-    if of_another(body) or has("reported", body[:24]):
-        return False
-    directive = any(_directive(clause.text) for clause in sentence.clauses) or (
-        _STRONG_CONDITION.match(body) is not None and any(_bare_verb(c.text.strip()) for c in sentence.clauses[1:])
-    )
-    if Tempo.STANDING in tempos or Tempo.ONCE in tempos:
-        return _wanted(whole, directive=directive)
-    if has("process", body[:14]):
-        return False
-    setting = _SETTING.search(whole) is not None
-    ruled = respect(whole, without=frozenset({"choice", "order"} if setting else {"choice", "order", "hours"}))
-    if ruled is None:
-        ordered = any(starts("imperative", clause.text.strip()) for clause in sentence.clauses[1:])
-        return bool(_WHEN_YOU.match(body)) and ordered
-    if is_chinese(whole):
-        return bool(topics(whole)) and (scope_of(whole) != "personal" or setting)
-    plural = _PLURAL_OF_MINE.search(body) and starts("imperative", body)
-    return bool(plural or (topics(whole) and setting) or _WHEN_YOU.match(body))
-
-
-def _directive(clause: str) -> bool:
-    start, end = tidy_span(clause, 0, len(clause))
-    body = clause[start:end]
-    if is_chinese(clause):
-        bare = not has("narrative", clause) and not (has("once", clause) and "我" in clause)
-        return has("request", clause) or (has("request_verb", clause) and bare)
-    return starts("imperative", body) or _WANTS.search(body) is not None or _orders(body)
-
-
-def _orders(body: str) -> bool:
-    """Say whether an English clause begins with a bare verb after its cue of duration: "every time, scale it for two".
-
-    Whatever is no subject, no adjective of greeting and no inflected form is taken for one: verbs cannot be listed.
-    """
-    cue = lexicon()["standing"].match(body)
-    if cue is None or not has("strong_opening", cue.group()):
-        return False
-    return _bare_verb(_AFTER_CUE.sub("", body[cue.end() :], count=1))
-
-
-def _bare_verb(clause: str) -> bool:
-    first = _WORD.match(clause)
-    return first is not None and not starts("no_verb", first.group()) and _INFLECTED.search(first.group()) is None
-
-
-def _wanted(whole: str, *, directive: bool) -> bool:
-    """Say whether a sentence with a cue of duration is a wish and not a tale: it directs, or it rules some respect."""
-    ruled = respect(whole) is not None
-    if is_chinese(whole) or has("strong", whole) or has("once", whole):
-        return directive or (ruled and not has("narrative", whole))
-    # "always", "never", "stop" alone also cheer people up: they need something they are about.
-    return directive and (ruled or bool(topics(whole)) or has("polite", whole) or _MINE.search(whole) is not None)
 
 
 def _kept(sentence: Sentence, tempos: list[Tempo], *, once: bool) -> list[Clause]:
@@ -179,9 +101,9 @@ def _rule(clauses: list[Clause], text: Text, about: str | None, *, once: bool) -
         return None
     ruled = _respect(clauses, folded)
     named = topics(folded)
-    topic = _topic(named, ruled, folded) or about
+    topic = topic_of(named, ruled, folded) or about
     negative = _negative(folded, ruled)
-    key = _key(topic, ruled, negative=negative is not None)
+    key = key_of(topic, ruled, folded, negative=negative is not None)
     value = text.shown[start + ruled.start : start + ruled.end] if ruled and key else negative or shown
     return Proposal(
         frame="rule",
@@ -211,25 +133,6 @@ def _respect(clauses: list[Clause], folded: str) -> Respect | None:
     return respect(folded)
 
 
-def _topic(named: list[Subject], ruled: Respect | None, folded: str) -> str | None:
-    """Return the topic nearest before the aspect, as Chinese puts it; else the nearest after."""
-    if not named:
-        return None
-    if ruled is None:
-        return named[-1].name if is_chinese(folded) else named[0].name
-    at = ruled.start
-    before = [topic for topic in named if topic.end <= at]
-    return before[-1].name if before else named[0].name
-
-
-def _key(topic: str | None, ruled: Respect | None, *, negative: bool) -> str | None:
-    if ruled is not None and ruled.name in _OF_ITSELF:
-        return f"{_OF_ITSELF[ruled.name]}.{ruled.name}"
-    if ruled is not None and (topic or ruled.name != "choice"):
-        return f"{topic or _USUAL_TOPIC.get(ruled.name, 'reply')}.{ruled.name}"
-    return f"{topic}.content" if topic and negative else None
-
-
 def _negative(folded: str, ruled: Respect | None) -> str | None:
     """Return what a prohibition forbids; a limit ("no more than five") forbids nothing by itself."""
     found = lexicon()["negative"].search(folded)
@@ -238,7 +141,7 @@ def _negative(folded: str, ruled: Respect | None) -> str | None:
     if ruled is not None and (ruled.start <= found.start() or ruled.name in {"limit", "budget"}):
         return None
     before = re.split(r"[,，。]", folded[: found.start()])[:-1]
-    if any(_directive(clause) for clause in before):
+    if any(directs(clause) for clause in before):
         return None  # "use A, do not use B" wants A
     rest = re.split(r"[,，。]", folded[found.end() :].strip(" ,，"))[0]
     rest = _ADDRESSED.sub("", rest)

@@ -10,7 +10,7 @@ from services.extraction.wording import is_chinese, short, tidy_span
 
 _OPENING = 8  # a request to remember before this offset opens the sentence
 _SHORTEST = 2
-_SELF = ("我", " i ", " i'", " my ", " our ")
+_SELF = ("我", " i ", " i'", " my ")
 
 
 def match_statements(sentence: Sentence, text: Text) -> list[Proposal]:

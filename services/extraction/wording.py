@@ -11,6 +11,9 @@ _EDGES = ' \t\n,，.。;；:：!！?？~～、"“”'
 _PAIRS = (("「", "」"), ("『", "』"), ("“", "”"), ('"', '"'), ("《", "》"), ("'", "'"))
 _CONTENT_LENGTH = 240
 
+_LOOSE_END = re.compile(
+    r"(?: (?:for|at|in|on|with|to|of|an?|the|and|or|my|our|by|from|about|as|that|which|who|is|are))+$"
+)
 _ACT = re.compile(
     r"(?:去|喝|吃|看|听|玩|打|读|做|养|学|弹)(?=[\u4e00-\u9fff])(?!得|不|法|起|到|点|做人)|"
     r"(?:to )?(?:drinking|eating|watching|reading|listening to|playing|drink|eat|watch|read|listen to|play) "
@@ -24,8 +27,10 @@ def _time_at_end() -> re.Pattern[str]:
 
 def timeless(folded: str, start: int, end: int) -> tuple[int, int]:
     """Shrink the span of a value by words of time at its end: "Utrecht last week" names Utrecht."""
-    match = _time_at_end().search(folded[start:end])
-    return start, start + match.start() if match and match.start() else end
+    for pattern in (_time_at_end(), _LOOSE_END):
+        match = pattern.search(folded[start:end])
+        end = start + match.start() if match and match.start() else end
+    return start, end
 
 
 def is_pronoun(value: str) -> bool:

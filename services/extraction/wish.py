@@ -1,0 +1,112 @@
+"""Stage 4d, first half: whether a sentence is a wish about how the assistant should do things."""
+
+import re
+
+from services.extraction.cues import Tempo, has, lexicon, starts
+from services.extraction.person import of_another
+from services.extraction.segment import Sentence
+from services.extraction.vocabulary import respect, scope_of, topics
+from services.extraction.wording import is_chinese, tidy_span
+
+_SETTING = re.compile(r"定在|安排在|改到|改为|改成|挪到|排在|(?<!不)我要|只认|should be|have to be|must be")
+_PLURAL_OF_MINE = re.compile(r"(?<![a-z])my (?:[a-z]+ ){0,2}[a-z]+s(?![a-z])")
+_WHEN_YOU = re.compile(r"^(?:when|whenever|if) (?:you|we|i)(?:'re|'m| )")
+_WANTS = re.compile(
+    r"(?<![a-z])(?:i(?:'d)? (?:never |always |just |really |only |ever |don't |do not ){0,2}(?:like|want|need|prefer|rather)|"
+    r"(?<!you )(?<!i )should|must)"
+    r"(?![a-z])"
+)
+_MINE = re.compile(r"(?<![a-z])(?:me|my)(?![a-z])")
+_STRONG_CONDITION = re.compile(r"(?:every|each|any) ?time you|when(?:ever)? (?:you|i ask)|if you")
+_DECREE = re.compile(
+    r"(?:from now on|going forward|from here on(?: out)?|henceforth|starting (?:today|now)|by default|"
+    r"as a (?:general )?rule),? (?!i(?:'| |$)|we(?:'| )|you(?:'| )|it(?:'| )|he |she |they |life |things )"
+)
+_GENERAL = re.compile(
+    r"(?:凡是?|只要|遇到|每当)?(?:你)?(?:跟|对|给|替|帮|问|回|找|陪|教)我[^,，。]{0,10}(?:的时候|时(?!间)|的话)|"
+    r"问我[^,，。]{1,8}(?:的时候|时(?!间)|的话)?|(?:跟|和|对)我(?:说话|聊天|讲话|沟通|对话|讲)|"
+    r"我(?:问|说|让你|叫你|发|找|贴|提|写|用)[^,，。]{1,14}(?:的时候|时(?!间)|的话)"
+)
+_WORD = re.compile(r"[a-z]+(?:'[a-z]+)?(?= [a-z0-9\"'“])")
+_AFTER_CUE = re.compile(r"^[\s,:]*(?:please |just |also |do )?")
+_INFLECTED = re.compile(r"(?:[a-z]{3}ing|[a-z]{3}ed|[a-z]{3}ly|ness|tion|[^su]s)$")
+
+
+def is_wish(sentence: Sentence, tempos: list[Tempo]) -> bool:
+    """Say whether a sentence says how the person wants things done; `tempos` are those of its clauses."""
+    whole = sentence.text
+    start, _ = tidy_span(whole, 0, len(whole))
+    body = whole[start:]
+    if of_another(body) or has("reported", body[:24]):
+        return False
+    directive = any(directs(clause.text) for clause in sentence.clauses) or (
+        _STRONG_CONDITION.match(body) is not None and any(_bare_verb(c.text.strip()) for c in sentence.clauses[1:])
+    )
+    if Tempo.STANDING in tempos or Tempo.ONCE in tempos:
+        return _wanted(whole, directive=directive)
+    if has("process", body[:14]):
+        return False
+    return _general_zh(whole, body, directive=directive) if is_chinese(whole) else _general_en(sentence, body)
+
+
+def _general_zh(whole: str, body: str, *, directive: bool) -> bool:
+    """Say whether a Chinese sentence without a cue of duration is meant for good: a general condition, a setting."""
+    if _GENERAL.match(body) and directive:
+        return True
+    setting = _SETTING.search(whole) is not None
+    return (
+        _rules_something(whole, setting=setting) and bool(topics(whole)) and (scope_of(whole) != "personal" or setting)
+    )
+
+
+def _general_en(sentence: Sentence, body: str) -> bool:
+    """Say whether an English sentence without a cue of duration is meant for good: "when you …", "my reports"."""
+    setting = _SETTING.search(sentence.text) is not None
+    if not _rules_something(sentence.text, setting=setting):
+        ordered = any(starts("imperative", clause.text.strip()) for clause in sentence.clauses[1:])
+        return bool(_WHEN_YOU.match(body)) and ordered
+    plural = _PLURAL_OF_MINE.search(body) and starts("imperative", body)
+    return bool(plural or (topics(sentence.text) and setting) or _WHEN_YOU.match(body))
+
+
+def _rules_something(whole: str, *, setting: bool) -> bool:
+    loose = frozenset({"choice", "order"} if setting else {"choice", "order", "hours"})
+    return respect(whole, without=loose) is not None
+
+
+def directs(clause: str) -> bool:
+    """Say whether a clause tells the assistant to do or not to do something."""
+    start, end = tidy_span(clause, 0, len(clause))
+    body = clause[start:end]
+    if is_chinese(clause):
+        bare = not has("narrative", clause) and not (has("once", clause) and "我" in clause)
+        return has("request", clause) or (has("request_verb", clause) and bare)
+    return starts("imperative", body) or _WANTS.search(body) is not None or _orders(body)
+
+
+def _orders(body: str) -> bool:
+    """Say whether an English clause begins with a bare verb after its cue of duration: "every time, scale it for two".
+
+    Whatever is no subject, no adjective of greeting and no inflected form is taken for one: verbs cannot be listed.
+    """
+    cue = lexicon()["standing"].match(body)
+    if cue is None or not has("strong_opening", cue.group()):
+        return False
+    return _bare_verb(_AFTER_CUE.sub("", body[cue.end() :], count=1))
+
+
+def _bare_verb(clause: str) -> bool:
+    first = _WORD.match(clause)
+    return first is not None and not starts("no_verb", first.group()) and _INFLECTED.search(first.group()) is None
+
+
+def _wanted(whole: str, *, directive: bool) -> bool:
+    """Say whether a sentence with a cue of duration is a wish and not a tale: it directs, or it rules some respect."""
+    ruled = respect(whole) is not None
+    decreed = _DECREE.match(whole) is not None and (ruled or bool(topics(whole)))
+    if is_chinese(whole) or has("strong", whole) or has("once", whole):
+        decreed = decreed or (has("decree", whole) and not has("narrative", whole))
+        return decreed or directive or (ruled and not has("narrative", whole))
+    # "always", "never", "stop" alone also cheer people up: they need something they are about.
+    about = ruled or bool(topics(whole)) or has("polite", whole) or _MINE.search(whole) is not None
+    return (directive and about) or (ruled and _DECREE.match(whole) is not None)
