@@ -12,8 +12,8 @@ _SETTING = re.compile(r"定在|安排在|改到|改为|改成|挪到|排在|(?<!
 _PLURAL_OF_MINE = re.compile(r"(?<![a-z])my (?:[a-z]+ ){0,2}[a-z]+s(?![a-z])")
 _WHEN_YOU = re.compile(r"^(?:when|whenever|if) (?:you|we|i)(?:'re|'m| )")
 _WANTS = re.compile(
-    r"(?<![a-z])(?:i(?:'d)? (?:never |always |just |really |only |ever |don't |do not ){0,2}(?:like|want|need|prefer|rather)|"
-    r"(?<!you )(?<!i )should|must)"
+    r"(?<![a-z])(?:i(?:'d)? (?:never |always |just |really |only |ever |don't |do not ){0,2}"
+    r"(?:like|want|need|prefer|rather)|(?<!you )(?<!i )should|must)"
     r"(?![a-z])"
 )
 _MINE = re.compile(r"(?<![a-z])(?:me|my)(?![a-z])")
