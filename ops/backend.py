@@ -17,6 +17,7 @@ from services.recall.catalogue import Catalogue
 from services.recall.contexts import Contexts
 from services.remembering.choose import Chooser
 from services.remembering.ingest import Ingest
+from services.replay.standing import Standing, standings
 from services.wire.choices import (
     ConsentPage,
     ConsentView,
@@ -33,6 +34,7 @@ from services.wire.turns import TurnAnswer, TurnIn, TurnOutcome
 _POLL_S = 0.02
 _REACH_S = 5.0
 _ERASED_WITHIN_S = 2.0
+_SIGN_S = 2.0
 _ACTOR = "agent"
 _PERSON = "person"
 
@@ -167,6 +169,15 @@ class System:
         """Return whose API key this is."""
         return await tenant_of(self.keys, key)
 
+    async def standings(self) -> list[Standing]:
+        """Return how every read model stands.
+
+        Raises:
+            UnavailableError: the log does not answer.
+        """
+        async with asyncio.timeout(_SIGN_S), self.reader.connection() as connection:
+            return await standings(connection)
+
     async def health(self) -> dict[str, str]:
         """Ask every store for a sign of life."""
         return dict(await asyncio.gather(*(_sign(name, ask) for name, ask in self.stores.items())))
@@ -190,7 +201,7 @@ class System:
 
 async def _sign(name: str, ask: Callable[[], Awaitable[None]]) -> tuple[str, str]:
     try:
-        await asyncio.wait_for(ask(), 2.0)
+        await asyncio.wait_for(ask(), _SIGN_S)
     except (CenotaphError, OSError, TimeoutError):
         return name, "down"
     return name, "ok"

@@ -61,7 +61,7 @@ from services.remembering.ingest import Ingest
 from services.remembering.remember import Rememberer
 from services.replay.diff import Differ
 from services.wire.limits import Limits
-from workers import erase, project, remember, seal, upkeep
+from workers import compare, erase, project, remember, seal, upkeep
 from workers.delivery import Delivery, Route
 from workers.ingest import TurnStream
 from workers.jobs import ERASE, REMEMBER, TURNS, Jobs
@@ -326,7 +326,7 @@ class Composition:
         models: tuple[Projection, ...] = (Facts(index), Keywords(index), Sessions(), self.vectors)
         return {model.name: model for model in models}
 
-    def differ(self, *names: str, rest: float = 0) -> Differ:
+    def differ(self, *names: str, batch: int = 500, rest: float = 0) -> Differ:
         """Compare read models with the log: those named, or all."""
         mirrors: dict[str, Mirror] = {
             name: TablesMirror(model)
@@ -335,7 +335,7 @@ class Composition:
             for name, model in self.projections().items()
             if not names or name in names
         }
-        return Differ(self.log(None), mirrors, rest)
+        return Differ(self.log("projector"), mirrors, batch=batch, rest=rest)
 
     def delivery(self, *routes: Route) -> Delivery:
         """Consume Redis streams."""
@@ -343,10 +343,11 @@ class Composition:
 
     def workers(self) -> dict[str, tuple[Sequence[Work], Sequence[Callable[[], Route]]]]:
         """Return every worker by name: loops it runs, and routes it consumes."""
+        comparing = [self._compare] if self.settings.compare_every_s else []
         return {
             # what starts last is stopped first: the last checkpoint covers all that was sealed
             "seal": ([self._checkpoint, lambda: seal.seal(Sealer(self.log("sealer")))], []),
-            "project": ([self._project], []),
+            "project": ([self._project, *comparing], []),
             "ingest": ([], [lambda: self._turns().route()]),
             "remember": (
                 [lambda: remember.sweep(self.log("projector"), self.jobs, self.settings.sweep_after_s)],
@@ -405,6 +406,11 @@ class Composition:
         projector = self.log("projector")
         models = [*self.projections().values(), project.Dispatch(self.jobs)]
         await project.project([Follower(model, projector) for model in models], projector.url)
+
+    async def _compare(self) -> None:
+        # small batches and as much rest as work: the same event loop may serve requests
+        differ = self.differ(batch=100, rest=1)
+        await compare.compare(compare.Comparison(self.log("projector"), differ, self.settings.compare_every_s))
 
     def _rememberer(self) -> Rememberer:
         return Rememberer(

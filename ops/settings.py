@@ -84,6 +84,7 @@ class Settings(BaseSettings):
     sweep_after_s: Count = 10
     message_days: Count = 30
     upkeep_every_s: Count = 60
+    compare_every_s: Annotated[int, Field(ge=0)] = 86_400
     vectors_within_ms: Count = 3_000
     checkpoint_every_s: Count = 60
     checkpoint_every_events: Count = 5000

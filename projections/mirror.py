@@ -25,6 +25,7 @@ join pg_attribute a on a.attrelid = c.oid and a.attnum = k.attnum
 where i.indisprimary and c.relnamespace = $1::text::regnamespace
 group by c.relname order by c.relname collate "C"
 """
+_TEMPORARY = "pg_temp"
 _PREFETCH = 500
 
 Key = tuple[Any, ...]
@@ -53,14 +54,14 @@ Pair = tuple[Entry | None, Entry | None]
 class Mirror(Protocol):
     """A read model beside the one that serves, for as long as one transaction."""
 
-    async def begin(self, connection: Connection) -> None:
-        """Make it, empty."""
+    async def begin(self, connection: Connection, place: str) -> None:
+        """Make it, empty, in the form of the one that serves."""
 
     async def take(self, connection: Connection, events: Sequence[StoredEvent]) -> None:
         """Take a batch of events, in order of position, as the read model does."""
 
-    def built(self, connection: Connection) -> AsyncIterator[Entry]:
-        """Read what was built, by table and key."""
+    def built(self, connection: Connection, place: str) -> AsyncIterator[Entry]:
+        """Read what was built beside a place, by table and key."""
 
     def live(self, connection: Connection, place: str) -> AsyncIterator[Entry]:
         """Read what serves, by table and key."""
@@ -78,37 +79,56 @@ class LooseMirror(Mirror, Protocol):
 
 
 class TablesMirror:
-    """The mirror of a read model in Postgres: one schema, every table of it that has a primary key."""
+    """The mirror of a read model in Postgres: temporary tables, like those of its schema that have a primary key."""
 
     def __init__(self, projection: Projection) -> None:
         self._projection = projection
-        self._place = f"mirror_{projection.name}"
 
-    async def begin(self, connection: Connection) -> None:
-        """Make the schema, empty."""
-        await self._projection.create(connection, self._place)
+    async def begin(self, connection: Connection, place: str) -> None:
+        """Make the tables, empty; no role but the owner may make a schema, any may make temporary tables."""
+        for table in await _tables(connection, place):
+            await connection.execute(
+                f"create temporary table {table.name} (like {place}.{table.name} including all) on commit drop"
+            )
 
     async def take(self, connection: Connection, events: Sequence[StoredEvent]) -> None:
         """Apply a batch."""
-        await self._projection.apply(connection, self._place, events)
+        await self._projection.apply(connection, _TEMPORARY, events)
 
-    def built(self, connection: Connection) -> AsyncIterator[Entry]:
+    def built(self, connection: Connection, place: str) -> AsyncIterator[Entry]:
         """Read what was built."""
-        return self.live(connection, self._place)
+        return _rows(connection, place, _TEMPORARY)
 
-    async def live(self, connection: Connection, place: str) -> AsyncIterator[Entry]:
-        """Read a schema through a cursor, as the caller's transaction sees it."""
-        for table in await connection.fetch(_TABLES, place):
-            query = f"select * from {place}.{table['name']} order by {', '.join(table['ordering'])}"
-            async for row in connection.cursor(query, prefetch=_PREFETCH):
-                columns = dict(row)
-                memory: UUID | None = columns.get("memory_id")
-                key = tuple(columns.pop(column) for column in table["key"])
-                yield Entry(
-                    table["name"],
-                    key,
-                    str(key[0]),
-                    "/".join(map(str, key[1:])),
-                    None if memory is None else MemoryId(memory),
-                    columns,
-                )
+    def live(self, connection: Connection, place: str) -> AsyncIterator[Entry]:
+        """Read what serves, as the caller's transaction sees it."""
+        return _rows(connection, place, place)
+
+
+@dataclass(frozen=True, slots=True)
+class _Table:
+    name: str
+    key: tuple[str, ...]
+    ordering: str
+
+
+async def _tables(connection: Connection, place: str) -> list[_Table]:
+    rows = await connection.fetch(_TABLES, place)
+    return [_Table(row["name"], tuple(row["key"]), ", ".join(row["ordering"])) for row in rows]
+
+
+async def _rows(connection: Connection, place: str, source: str) -> AsyncIterator[Entry]:
+    """Read the tables of a place, or those of the same names elsewhere, through a cursor."""
+    for table in await _tables(connection, place):
+        query = f"select * from {source}.{table.name} order by {table.ordering}"
+        async for row in connection.cursor(query, prefetch=_PREFETCH):
+            columns = dict(row)
+            memory: UUID | None = columns.get("memory_id")
+            key = tuple(columns.pop(column) for column in table.key)
+            yield Entry(
+                table.name,
+                key,
+                str(key[0]),
+                "/".join(map(str, key[1:])),
+                None if memory is None else MemoryId(memory),
+                columns,
+            )

@@ -2,13 +2,15 @@
 
 from collections.abc import Sequence
 from importlib.resources import files
-from typing import ClassVar, Final, Protocol
+from typing import ClassVar, Final, Literal, Protocol, get_args
 
 from events.envelope import StoredEvent
 from events.postgres import Connection
 
-READ_MODELS: Final = ("facts", "keywords", "sessions", "vectors")
+ReadModel = Literal["facts", "keywords", "sessions", "vectors"]
 """The name of every read model; `ops/composition.py` makes one of each."""
+
+READ_MODELS: Final[tuple[ReadModel, ...]] = get_args(ReadModel)
 
 
 class Projection(Protocol):

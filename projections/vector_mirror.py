@@ -37,16 +37,18 @@ class VectorsMirror:
         self._milvus = milvus
         self._index = index
 
-    async def begin(self, connection: Connection) -> None:
+    async def begin(self, connection: Connection, place: str) -> None:
         """Make the table, empty."""
+        del place
         await connection.execute(_CREATE)
 
     async def take(self, connection: Connection, events: Sequence[StoredEvent]) -> None:
         """Apply a batch as the index does."""
         await follow(_Side(connection), self._index, connection, events)
 
-    async def built(self, connection: Connection) -> AsyncIterator[Entry]:
+    async def built(self, connection: Connection, place: str) -> AsyncIterator[Entry]:
         """Read what was built."""
+        del place
         query = "select * from vector_mirror order by partition, id"
         async for row in connection.cursor(query, prefetch=_BATCH):
             yield _entry(row["partition"], dict(row), row["vector"])

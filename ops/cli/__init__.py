@@ -2,7 +2,9 @@
 
 from ops.cli import letters
 from ops.cli.access import create, tenant, token
+from ops.cli.audit import audit
 from ops.cli.demo import demo
+from ops.cli.diff import diff
 from ops.cli.errors import App
 from ops.cli.evaluate import evaluate
 from ops.cli.forget import forget, receipts
@@ -28,6 +30,8 @@ for command in (
     *(replay, verify, rebuild, migrate, api, worker, token),
 ):
     app.command()(expanded(command))
+audit.command()(expanded(diff))
+app.add_typer(audit, name="audit")
 tenant.command()(expanded(create))
 app.add_typer(tenant, name="tenant")
 for name, action in letters.COMMANDS.items():

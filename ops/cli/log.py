@@ -133,6 +133,7 @@ def bar(unit: str) -> Progress:
         TextColumn(unit),
         console=err,
         transient=True,
+        disable=not err.is_terminal,
     )
 
 

@@ -16,8 +16,9 @@ from ops.cli.wiring import compose
 from ops.embedded import Endpoints
 from ops.settings import Settings
 from projections.follower import Follower
+from projections.model import ReadModel
 
-Name = Literal["facts", "keywords", "sessions", "vectors", "all"]
+Name = Literal[ReadModel, "all"]
 
 
 def rebuild(

@@ -19,7 +19,9 @@ from ops.cli.wiring import compose
 from ops.embedded import Endpoints
 from ops.settings import Settings
 from ops.state import running
+from projections.model import READ_MODELS
 from projections.unreadable import Skipped, skipped
+from services.replay.standing import Standing, standings
 
 _SIGN_S = 3.0
 _COUNTS = """
@@ -39,6 +41,7 @@ class Status(Frozen):
     sealed: int | None = None
     lag: dict[str, int] = Field(default_factory=dict)
     skipped: tuple[Skipped, ...] = ()
+    compared: tuple[Standing, ...] = ()
     turns_waiting: int | None = None
     pending_deletions: int | None = None
     dead_letters: int | None = None
@@ -80,6 +83,7 @@ async def _numbers(connection: Connection) -> dict[str, object]:
     return {
         "sealed": sealed,
         "skipped": tuple(await skipped(connection)),
+        "compared": tuple(each for each in await standings(connection) if each.compared_at is not None),
         "lag": {row["name"]: max(0, sealed - 1 - row["position"]) for row in rows},
         "turns_waiting": counts["turns"],
         "pending_deletions": counts["pending"],
@@ -107,7 +111,11 @@ def _show(found: Status) -> None:
             table.add_row(f"{name} behind by", str(lag))
         for each in found.skipped:
             what = f"{each.events} × {each.type} v{each.schema_version}, from position {each.first}"
-            table.add_row(f"{each.model} skipped", f"[red]{what}; upgrade, then `cenotaph rebuild {each.model}`[/]")
+            then = f", then `cenotaph rebuild {each.model}`" if each.model in READ_MODELS else ""
+            table.add_row(f"{each.model} skipped", f"[red]{what}; upgrade{then}[/]")
+        for model in found.compared:
+            word = f"[red]{model.differences} differences[/]" if model.differences else "[green]as the log says[/]"
+            table.add_row(f"{model.model} compared", f"{word} at position {model.position}, {model.compared_at:%F %T}")
         table.add_row("turns waiting", str(found.turns_waiting))
         table.add_row("deletions pending", str(found.pending_deletions))
         table.add_row("dead letters", str(found.dead_letters))

@@ -20,8 +20,20 @@ create table read_model.skipped (
   primary key (name, version, type, schema_version)
 );
 
+-- how each read model compared with the log the last time it was built anew beside the one that serves
+create table read_model.compared (
+  name      text primary key,
+  position  bigint not null,
+  compared  bigint not null,
+  missing   bigint not null,
+  extra     bigint not null,
+  differing bigint not null,
+  at        timestamptz not null default clock_timestamp()
+);
+
 grant usage on schema read_model to cenotaph_reader, cenotaph_projector, cenotaph_prober, cenotaph_eraser;
-grant select on read_model.checkpoint, read_model.skipped to cenotaph_reader, cenotaph_prober, cenotaph_eraser;
+grant select on read_model.checkpoint, read_model.skipped, read_model.compared to cenotaph_reader, cenotaph_prober, cenotaph_eraser;
+grant select, insert, update on read_model.compared to cenotaph_projector;
 grant select, insert, update, delete on read_model.checkpoint, read_model.skipped to cenotaph_projector;
 grant update on read_model.checkpoint to cenotaph_eraser; -- it follows the log too, for what has expired
 grant insert, update on read_model.skipped to cenotaph_eraser;

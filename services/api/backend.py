@@ -1,8 +1,10 @@
 """What the door needs from the rest of the system."""
 
+from collections.abc import Sequence
 from typing import Protocol
 
 from events.model import EventId, MemoryId, Scope, SubjectId, TenantId
+from services.replay.standing import Standing
 from services.wire.memories import MemoryDetail, MemoryPage, MemoryStatus
 from services.wire.recall import ContextAnswer, ContextRequest, SearchAnswer, SearchRequest
 from services.wire.receipts import ReceiptPage, ReceiptView
@@ -70,6 +72,14 @@ class Backend(Protocol):
 
     async def tenant_of_key(self, key: str) -> TenantId | None:
         """Return whose API key this is, or None where it is unknown, revoked or not a key at all."""
+        ...
+
+    async def standings(self) -> Sequence[Standing]:
+        """Return how every read model stands.
+
+        Raises:
+            UnavailableError: The log does not answer.
+        """
         ...
 
     async def health(self) -> dict[str, str]:

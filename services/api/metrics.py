@@ -1,6 +1,10 @@
-"""Counts of requests by route template and status: no ids, no content, a bounded number of series (R72)."""
+"""Counts of requests by route and status, and how read models stand: no ids, no content, few series (R72)."""
 
-from prometheus_client import CollectorRegistry, Counter, Histogram
+from collections.abc import Iterable
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
+
+from services.replay.standing import Standing
 
 _METHODS = frozenset({"DELETE", "GET", "HEAD", "OPTIONS", "PATCH", "POST", "PUT"})
 
@@ -16,8 +20,26 @@ class RequestMetrics:
             "cenotaph_http_request_seconds", "Time to the end of the answer.", ("method", "route"), registry=registry
         )
 
+        self._skipped = _by_model(registry, "skipped_events", "Events of a newer build that it passed over.")
+        self._differences = _by_model(registry, "differences", "Entries that were not what the log makes of them.")
+        self._compared = _by_model(registry, "compared_timestamp_seconds", "When it was last compared with the log.")
+
+    def stand(self, standings: Iterable[Standing]) -> None:
+        """Show how each read model stands, and nothing of those that nobody knows of now."""
+        for gauge in (self._skipped, self._differences, self._compared):
+            gauge.clear()
+        for each in standings:
+            self._skipped.labels(each.model).set(each.skipped)
+            if each.differences is not None and each.compared_at is not None:
+                self._differences.labels(each.model).set(each.differences)
+                self._compared.labels(each.model).set(each.compared_at.timestamp())
+
     def observe(self, method: str, route: str, status: int, seconds: float) -> None:
         """Count one answered request."""
         method = method if method in _METHODS else "other"
         self._requests.labels(method, route, str(status)).inc()
         self._seconds.labels(method, route).observe(seconds)
+
+
+def _by_model(registry: CollectorRegistry, name: str, what: str) -> Gauge:
+    return Gauge(f"cenotaph_read_model_{name}", what, ("model",), registry=registry)

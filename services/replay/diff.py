@@ -20,12 +20,12 @@ from projections.exclusive import exclusive
 from projections.mirror import Entry, LooseMirror, Mirror, Pair
 from projections.unreadable import require
 from services.replay.compare import Difference, Report, difference, pairs
+from services.replay.standing import record
 
 LISTED: Final = 1000
 """How many differences of one read model a report lists; all are counted."""
 
 _START: Final = Position(-1)
-_BATCH = 500
 _ROUNDS = 4
 _PAUSE_S = 0.25
 _CHECKPOINT = "select position, place from read_model.checkpoint where name = $1 order by version desc limit 1"
@@ -56,18 +56,25 @@ class Differ:
     """Builds read models anew and compares.
 
     Args:
-        database: a pool of the log's owner.
+        database: a pool under `cenotaph_projector`.
         mirrors: every read model, by name.
+        batch: the most events applied at once.
         rest: for how long to pause after a batch, as a share of the time it took; leaves room for live traffic.
     """
 
-    def __init__(self, database: Database, mirrors: Mapping[str, Mirror], rest: float = 0) -> None:
+    def __init__(self, database: Database, mirrors: Mapping[str, Mirror], *, batch: int = 500, rest: float = 0) -> None:
         self._database = database
         self._mirrors = mirrors
+        self._batch = batch
         self._rest = rest
 
+    @property
+    def names(self) -> frozenset[str]:
+        """The read models that are compared."""
+        return frozenset(self._mirrors)
+
     async def run(self, progress: Progress = lambda _model, _done, _of: None) -> AsyncIterator[Report]:
-        """Compare every read model, one after the other.
+        """Compare every read model, one after the other, and write down what came of it.
 
         Args:
             progress: called with a model's name, positions done, and positions to do.
@@ -78,7 +85,10 @@ class Differ:
         """
         for name, mirror in self._mirrors.items():
             async with exclusive(self._database, name):
-                yield await self._compare(name, mirror, progress)
+                report = await self._compare(name, mirror, progress)
+                async with self._database.connection() as connection:
+                    await record(connection, report)
+            yield report
 
     async def _compare(self, name: str, mirror: Mirror, progress: Progress) -> Report:
         async with self._database.connection() as seeing, self._database.connection() as building:
@@ -87,7 +97,7 @@ class Differ:
             await snapshot.start()
             await side.start()
             try:
-                run = _Run(name, mirror, seeing, building, self._rest, progress)
+                run = _Run(name, mirror, seeing, building, self._batch, self._rest, progress)
                 return await run.report()
             finally:
                 await side.rollback()
@@ -102,6 +112,7 @@ class _Run:
     mirror: Mirror
     seeing: Connection
     building: Connection
+    batch: int
     rest: float
     progress: Progress
     position: Position = _START
@@ -109,10 +120,10 @@ class _Run:
     async def report(self) -> Report:
         """Build, compare, look again at what differs."""
         end, place = await self._checkpoint(self.seeing)
-        await self.mirror.begin(self.building)
+        await self.mirror.begin(self.building, place)
         await self._advance(end)
         count, suspects = _Count(), list[Pair]()
-        live, built = self.mirror.live(self.seeing, place), self.mirror.built(self.building)
+        live, built = self.mirror.live(self.seeing, place), self.mirror.built(self.building, place)
         async with aclosing(pairs(live, built)) as both:
             async for pair in both:
                 count.compared += 1
@@ -145,7 +156,7 @@ class _Run:
     async def _advance(self, end: Position) -> None:
         while self.position < end:
             began = time.monotonic()
-            events = await read_sealed(self.building, self.position, min(_BATCH, end - self.position))
+            events = await read_sealed(self.building, self.position, min(self.batch, end - self.position))
             await self.mirror.take(self.building, require(events))
             self.position = Position(events[-1].position or 0)
             self.progress(self.name, self.position + 1, end + 1)

@@ -52,7 +52,7 @@ class Models:
             "sessions": TablesMirror(self.all["sessions"]),
             "vectors": VectorsMirror(self.milvus, self.index),
         }
-        return Differ(self.stores.owner, {name: mirrors[name] for name in names or mirrors})
+        return Differ(self.stores.projector, {name: mirrors[name] for name in names or mirrors})
 
     async def reports(self, *names: str) -> dict[str, Report]:
         """Compare and collect."""
@@ -70,6 +70,8 @@ async def models(stores: Stores) -> AsyncIterator[Models]:
     try:
         yield Models(stores, log, milvus, index, {model.name: model for model in every}, place)
     finally:
-        await milvus.write(lambda: milvus.call(place, lambda client: client.drop_collection(place)))
+        async with stores.owner.connection() as connection:
+            served = await place_of(connection, "vectors")
+        await milvus.write(lambda: milvus.call(served, lambda client: client.drop_collection(served)))
         await milvus.close()
         await log.close()

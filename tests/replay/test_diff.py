@@ -10,10 +10,12 @@ from projections.follower import Follower
 from projections.model import READ_MODELS
 from projections.vector_mirror import VectorsMirror
 from services.replay.compare import Report
+from services.replay.standing import standings
 from tests.conftest import Stores
 from tests.dice import dice
 from tests.replay.histories import Person, born
 from tests.replay.models import Models, models
+from workers.compare import Comparison
 
 FIELDS = ("id", "tenant_id", "subject_id", "version", "position", "vector")
 
@@ -44,8 +46,8 @@ async def test_what_nobody_touched_does_not_differ(apart: Stores) -> None:
         async with apart.owner.connection() as connection:
             head = await connection.fetchval("select size - 1 from log.head")
             assert {report.position for report in reports.values()} == {head}
-            left = await connection.fetchval("select count(*) from pg_namespace where nspname like 'mirror%'")
-            assert left == 0
+            left = "select count(*) from pg_class where relpersistence = 't' and relkind = 'r'"
+            assert await connection.fetchval(left) == 0
 
 
 CORRUPTIONS = {
@@ -191,3 +193,44 @@ async def test_one_at_a_time(apart: Stores) -> None:
             with pytest.raises(CenotaphError, match="keywords is being rebuilt or compared"):
                 await Follower(own.all["keywords"], apart.owner).rebuild()
         assert (await own.reports("keywords"))["keywords"].found == 0
+
+
+async def test_it_is_compared_again_when_the_last_time_is_long_ago(apart: Stores) -> None:
+    """The worker compares what was never compared, lets it rest however often it starts, and comes back in time."""
+    async with models(apart) as own:
+        (person, *_) = await lived(own, 9, steps=2)
+        await person.accept(next(iter(person.said)))
+        await own.seal()
+        await own.follow()
+
+        def worker() -> Comparison:
+            return Comparison(apart.projector, own.differ("facts", "keywords"), every_s=3600, settle_s=0)
+
+        first = worker()
+        assert [await first.step(), await first.step()] == [2, 0]
+        assert await worker().step() == 0
+        async with apart.owner.connection() as connection:
+            await connection.execute("update read_model.compared set at = at - interval '2 hours'")
+            await connection.execute("delete from keywords.entry")
+        assert await worker().step() == 2
+        async with apart.reader.connection() as connection:
+            found = {each.model: each.differences for each in await standings(connection)}
+    assert found["facts"] == 0
+    assert found["keywords"] is not None
+    assert found["keywords"] > 0
+    assert found["sessions"] is None
+
+
+async def test_a_rebuild_makes_right_what_the_comparison_named(apart: Stores) -> None:
+    """After a rebuild nothing differs any more."""
+    async with models(apart) as own:
+        await lived(own, 10, steps=6)
+        async with apart.owner.connection() as connection:
+            await connection.execute("delete from keywords.entry")
+            await own.all["vectors"].create(connection, own.place)  # an empty one in its place
+        assert {name for name, report in (await own.reports()).items() if report.found} == {"keywords", "vectors"}
+        for name in ("keywords", "vectors"):
+            await Follower(own.all[name], apart.owner).rebuild()
+        assert {name: told(report) for name, report in (await own.reports()).items()} == {
+            name: [] for name in READ_MODELS
+        }

@@ -44,7 +44,11 @@ async def ready(door: TheDoor, response: Response) -> Health:
 
 
 @router.get("/metrics", response_class=Response)
-async def metrics(request: Request) -> Response:
+async def metrics(request: Request, door: TheDoor) -> Response:
     """Return the counts in Prometheus' text format."""
     counted: RequestMetrics = request.app.state.metrics
+    try:
+        counted.stand(await door.backend.standings())
+    except (CenotaphError, OSError):
+        counted.stand(())
     return Response(generate_latest(counted.registry), headers={"Content-Type": CONTENT_TYPE_LATEST})

@@ -4,7 +4,8 @@ from datetime import UTC, datetime
 from typing import Any
 from uuid import UUID, uuid5
 
-from events.model import Assertion, EventId, Kind, MemoryId, Scope, SubjectId, TenantId
+from events.model import Assertion, EventId, Kind, MemoryId, Position, Scope, SubjectId, TenantId
+from services.replay.standing import Standing
 from services.wire.memories import MemoryDetail, MemoryPage, MemoryStatus, MemoryView, Source
 from services.wire.recall import (
     Cited,
@@ -131,6 +132,13 @@ class RecordingBackend:
     async def tenant_of_key(self, key: str) -> TenantId | None:
         """Know exactly one key."""
         return self.tenant_id if key == self.key else None
+
+    async def standings(self) -> list[Standing]:
+        """Answer that keywords were never compared, and that facts differ in two places."""
+        if self.fails is not None:
+            raise self.fails
+        facts = Standing(model="facts", skipped=3, position=Position(9), compared=8, differences=2, compared_at=NOW)
+        return [facts, Standing(model="keywords", skipped=0)]
 
     async def health(self) -> dict[str, str]:
         """Answer what the test set."""

@@ -108,6 +108,17 @@ async def test_metrics(agent: httpx.AsyncClient) -> None:
     assert str(MEMORY) not in text
 
 
+async def test_metrics_of_read_models(agent: httpx.AsyncClient, backend: RecordingBackend) -> None:
+    """How each read model stands is shown by its name; what nobody knows now is not shown as it was."""
+    text = (await agent.get("/metrics")).text
+    assert 'cenotaph_read_model_skipped_events{model="facts"} 3.0' in text
+    assert 'cenotaph_read_model_differences{model="facts"} 2.0' in text
+    assert 'cenotaph_read_model_skipped_events{model="keywords"} 0.0' in text
+    assert 'differences{model="keywords"}' not in text
+    backend.fails = UnavailableError("log")
+    assert 'model="facts"' not in (await agent.get("/metrics")).text
+
+
 async def test_openapi(nobody: httpx.AsyncClient) -> None:
     """The document describes every body with examples in both languages, and every reference in it resolves."""
     document = (await nobody.get("/openapi.json")).json()
