@@ -21,6 +21,7 @@ from events.model import Scope
 
 Row = Mapping[str, Any]
 
+_ANSWER_S = 20.0
 _DOWN = "the database does not answer; try again"
 _GONE = (
     asyncpg.PostgresConnectionError,
@@ -57,12 +58,15 @@ class Database:
         role: the role that logs in (`cenotaph_reader`, …), or None for the user of the URL.
         size: the most connections held at once.
         password: of the role, where the server asks for one.
+        answer_s: how long a role waits for the answer to a statement, for servers that hang; the owner's may take long.
 
     Attributes:
         url: with the login; may hold its password.
     """
 
-    def __init__(self, url: str, role: str | None, size: int = 8, password: str | None = None) -> None:
+    def __init__(
+        self, url: str, role: str | None, size: int = 8, password: str | None = None, answer_s: float = _ANSWER_S
+    ) -> None:
         login = make_url(url)
         if role is not None:
             # put together anew: `set` would keep the password of the URL's own user where the role has none
@@ -75,9 +79,13 @@ class Database:
             pool_size=size,
             max_overflow=0,
             pool_pre_ping=False,
-            pool_timeout=20,
+            pool_timeout=answer_s,
             isolation_level="AUTOCOMMIT",
-            connect_args={"server_settings": settings},
+            connect_args={
+                "server_settings": settings,
+                "timeout": answer_s,
+                "command_timeout": None if role is None else answer_s,
+            },
         )
 
     @asynccontextmanager

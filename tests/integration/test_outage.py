@@ -6,6 +6,7 @@ import signal
 from collections import Counter
 from collections.abc import AsyncIterator, Iterator, MutableMapping
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -35,11 +36,15 @@ async def plant(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Plant
 def hanging(plant: Plant, server: str) -> Iterator[None]:
     """Let a server hang: it holds its connections and answers nothing."""
     pid = plant.embedded.processes()[server]
-    os.kill(pid, signal.SIGSTOP)
+    children = Path(f"/proc/{pid}/task/{pid}/children").read_text(encoding="ascii").split()
+    pids = [pid, *map(int, children)]
+    for each in pids:
+        os.kill(each, signal.SIGSTOP)
     try:
         yield
     finally:
-        os.kill(pid, signal.SIGCONT)
+        for each in pids:
+            os.kill(each, signal.SIGCONT)
 
 
 async def fill(database: Database, slots: int = SLOTS) -> None:
@@ -64,6 +69,21 @@ async def test_the_first_request_after_a_restart_succeeds_on_every_connection(pl
         for _ in range(SLOTS):
             await fill(database, 1)
         await fill(database)
+    finally:
+        await database.close()
+
+
+async def test_a_hanging_database_is_given_up(plant: Plant) -> None:
+    """A server that answers nothing, on an old connection or a new one, ends as unavailable; then it is asked again."""
+    database = Database(plant.composition.endpoints.vault_url, "vault_keeper", size=2, answer_s=0.5)
+    try:
+        await fill(database, 1)
+        with hanging(plant, POSTGRES_VAULT):
+            for _ in range(2):
+                with pytest.raises(UnavailableError):
+                    async with database.transaction() as connection:
+                        await connection.fetchval("select 1")
+        await fill(database, 2)
     finally:
         await database.close()
 
