@@ -66,6 +66,7 @@ async def test_the_first_request_after_a_restart_succeeds_on_every_connection(pl
         await fill(database)
         await plant.kill(POSTGRES_LOG)
         plant.embedded.revive(POSTGRES_LOG)
+        await asyncio.sleep(0.1)  # reviving held the loop up; now it reads that the old connections ended
         for _ in range(SLOTS):
             await fill(database, 1)
         await fill(database)
