@@ -174,6 +174,113 @@ class Receipt(Answer):
     signing_key: str | None
 
 
+class Meant(Memory):
+    """A memory that a description means."""
+
+    score: float
+    versions: int
+
+
+class ForgetPreview(Answer):
+    """What would be forgotten; `digest` confirms exactly this."""
+
+    memories: tuple[Meant, ...]
+    siblings: tuple[UUID, ...]
+    turns: tuple[str, ...]
+    messages: int
+    digest: str
+
+
+class Waiting(Memory):
+    """A memory that waits for the person: `needs_consent`, `held` or `in_conflict` with its rivals."""
+
+    why: str
+    rivals: tuple[UUID, ...]
+
+
+class Inbox(Answer):
+    """Everything that waits."""
+
+    entries: tuple[Waiting, ...]
+
+
+class Settled(Answer):
+    """Where something that waited ended."""
+
+    memory_id: UUID
+    version: int
+    decision: str
+
+
+class Consent(Answer):
+    """A sensitive class: `given`, `none` or `withdrawn`."""
+
+    sensitivity: str
+    state: str
+
+
+class Consents(Answer):
+    """Every sensitive class."""
+
+    consents: tuple[Consent, ...]
+
+
+class Suppression(Answer):
+    """Something that is not remembered."""
+
+    suppression_id: UUID
+    description: str
+
+
+class Suppressions(Answer):
+    """Everything that is not remembered."""
+
+    suppressions: tuple[Suppression, ...]
+
+
+class Nothing(Answer):
+    """The door did it and has nothing to say."""
+
+
+class GateVerdict(Answer):
+    """What one gate said."""
+
+    gate: str
+    verdict: str
+    reason: str | None
+    meaning: str | None
+
+
+class Judgement(Answer):
+    """How one candidate was judged."""
+
+    candidate_id: UUID
+    outcome: str
+    kind: str
+    assertion: str
+    confidence: float
+    importance: float
+    features: dict[str, float]
+    gates: tuple[GateVerdict, ...]
+    extractor: str | None
+    policy: str | None
+    turn_id: str
+    at: datetime
+    evidence: tuple[Source, ...]
+
+
+class Explanation(Answer):
+    """Everything the log says about one memory or candidate."""
+
+    memory_id: UUID
+    judgements: tuple[Judgement, ...]
+    versions: tuple[Memory, ...]
+    reinforced: int
+    rivals: tuple[UUID, ...]
+    settled: tuple[str, ...]
+    forgotten: bool
+
+
 class ReceiptPage(Answer):
     """Some receipts, and the cursor of the next page."""
 

@@ -76,7 +76,7 @@ class Call(Generic[A]):
         if not response.is_success:
             raise problem_of(response)
         try:
-            return self.answer.model_validate_json(response.content)
+            return self.answer.model_validate_json(response.content or b"{}")
         except ValidationError:
             detail = "the door's answer does not fit this client; compare their versions"
             raise CenotaphError("answer", detail, status=response.status_code) from None
@@ -174,3 +174,54 @@ def receipt(receipt_id: UUID) -> Call[answers.Receipt]:
 def receipts(limit: int, cursor: str | None) -> Call[answers.ReceiptPage]:
     """List receipts."""
     return Call("GET", "/v1/receipts", answers.ReceiptPage, params=_some(limit=limit, cursor=cursor))
+
+
+def preview(description: str) -> Call[answers.ForgetPreview]:
+    """Show what a description means."""
+    return Call("POST", "/v1/forget/preview", answers.ForgetPreview, sent={"description": description})
+
+
+def forget_described(description: str, digest: str) -> Call[answers.ReceiptPage]:
+    """Forget what a preview showed; again forgets nothing more."""
+    sent = {"description": description, "digest": digest}
+    return Call("POST", "/v1/forget/described", answers.ReceiptPage, sent=sent)
+
+
+def explain(memory_id: UUID) -> Call[answers.Explanation]:
+    """Explain one memory or candidate."""
+    return Call("GET", f"/v1/memories/{memory_id}/explain", answers.Explanation)
+
+
+def inbox() -> Call[answers.Inbox]:
+    """List what waits."""
+    return Call("GET", "/v1/inbox", answers.Inbox)
+
+
+def settle(memory_id: UUID, *, confirmed: bool) -> Call[answers.Settled]:
+    """Confirm or refuse what waits; again gives the same answer."""
+    return Call("POST", f"/v1/inbox/{memory_id}/{'confirm' if confirmed else 'refuse'}", answers.Settled)
+
+
+def consents() -> Call[answers.Consents]:
+    """List the sensitive classes."""
+    return Call("GET", "/v1/consents", answers.Consents)
+
+
+def consent(sensitivity: str, *, given: bool) -> Call[answers.Consents]:
+    """Give or withdraw consent."""
+    return Call("PUT", f"/v1/consents/{quote(sensitivity, safe='')}", answers.Consents, sent={"given": given})
+
+
+def suppressions() -> Call[answers.Suppressions]:
+    """List what is not remembered."""
+    return Call("GET", "/v1/suppressions", answers.Suppressions)
+
+
+def suppress(description: str) -> Call[answers.Suppression]:
+    """Not remember what is described; the same words give the same suppression."""
+    return Call("POST", "/v1/suppressions", answers.Suppression, sent={"description": description})
+
+
+def lift(suppression_id: UUID) -> Call[answers.Nothing]:
+    """Remember such things again."""
+    return Call("DELETE", f"/v1/suppressions/{suppression_id}", answers.Nothing)

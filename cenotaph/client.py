@@ -98,6 +98,50 @@ class Cenotaph:
         """Forget one memory, irreversibly."""
         return self._sender.send(calls.forget(memory_id))
 
+    def preview(self, description: str) -> answers.ForgetPreview:
+        """Show which memories a description means, before anything is forgotten."""
+        return self._sender.send(calls.preview(description))
+
+    def forget_described(self, description: str, digest: str) -> answers.ReceiptPage:
+        """Forget what a preview showed, irreversibly; refused if it would show something else by now."""
+        return self._sender.send(calls.forget_described(description, digest))
+
+    def explain(self, memory_id: UUID) -> answers.Explanation:
+        """Say why a memory is there, or a candidate is not."""
+        return self._sender.send(calls.explain(memory_id))
+
+    def inbox(self) -> answers.Inbox:
+        """List what waits for the person."""
+        return self._sender.send(calls.inbox())
+
+    def confirm(self, memory_id: UUID) -> answers.Settled:
+        """Make what waits a memory, or let it stand against its rivals. Takes the role `person`."""
+        return self._sender.send(calls.settle(memory_id, confirmed=True))
+
+    def refuse(self, memory_id: UUID) -> answers.Settled:
+        """Drop what is held, with its content. Takes the role `person`."""
+        return self._sender.send(calls.settle(memory_id, confirmed=False))
+
+    def consents(self) -> answers.Consents:
+        """Say of every sensitive class whether it is open."""
+        return self._sender.send(calls.consents())
+
+    def consent(self, sensitivity: str, *, given: bool) -> answers.Consents:
+        """Give or withdraw consent to a sensitive class. Takes the role `person`."""
+        return self._sender.send(calls.consent(sensitivity, given=given))
+
+    def suppressions(self) -> answers.Suppressions:
+        """List what is not remembered. Takes the role `person`."""
+        return self._sender.send(calls.suppressions())
+
+    def suppress(self, description: str) -> answers.Suppression:
+        """Not remember what is described, however it is said. Takes the role `person`."""
+        return self._sender.send(calls.suppress(description))
+
+    def lift(self, suppression_id: UUID) -> answers.Nothing:
+        """Remember such things again. Takes the role `person`."""
+        return self._sender.send(calls.lift(suppression_id))
+
     def receipt(self, receipt_id: UUID) -> answers.Receipt:
         """Show how far one deletion has come."""
         return self._sender.send(calls.receipt(receipt_id))
@@ -187,6 +231,50 @@ class AsyncCenotaph:
     async def forget(self, memory_id: UUID) -> answers.Receipt:
         """Forget one memory, irreversibly."""
         return await self._sender.send(calls.forget(memory_id))
+
+    async def preview(self, description: str) -> answers.ForgetPreview:
+        """Show which memories a description means, before anything is forgotten."""
+        return await self._sender.send(calls.preview(description))
+
+    async def forget_described(self, description: str, digest: str) -> answers.ReceiptPage:
+        """Forget what a preview showed, irreversibly; refused if it would show something else by now."""
+        return await self._sender.send(calls.forget_described(description, digest))
+
+    async def explain(self, memory_id: UUID) -> answers.Explanation:
+        """Say why a memory is there, or a candidate is not."""
+        return await self._sender.send(calls.explain(memory_id))
+
+    async def inbox(self) -> answers.Inbox:
+        """List what waits for the person."""
+        return await self._sender.send(calls.inbox())
+
+    async def confirm(self, memory_id: UUID) -> answers.Settled:
+        """Make what waits a memory, or let it stand against its rivals. Takes the role `person`."""
+        return await self._sender.send(calls.settle(memory_id, confirmed=True))
+
+    async def refuse(self, memory_id: UUID) -> answers.Settled:
+        """Drop what is held, with its content. Takes the role `person`."""
+        return await self._sender.send(calls.settle(memory_id, confirmed=False))
+
+    async def consents(self) -> answers.Consents:
+        """Say of every sensitive class whether it is open."""
+        return await self._sender.send(calls.consents())
+
+    async def consent(self, sensitivity: str, *, given: bool) -> answers.Consents:
+        """Give or withdraw consent to a sensitive class. Takes the role `person`."""
+        return await self._sender.send(calls.consent(sensitivity, given=given))
+
+    async def suppressions(self) -> answers.Suppressions:
+        """List what is not remembered. Takes the role `person`."""
+        return await self._sender.send(calls.suppressions())
+
+    async def suppress(self, description: str) -> answers.Suppression:
+        """Not remember what is described, however it is said. Takes the role `person`."""
+        return await self._sender.send(calls.suppress(description))
+
+    async def lift(self, suppression_id: UUID) -> answers.Nothing:
+        """Remember such things again. Takes the role `person`."""
+        return await self._sender.send(calls.lift(suppression_id))
 
     async def receipt(self, receipt_id: UUID) -> answers.Receipt:
         """Show how far one deletion has come."""

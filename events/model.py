@@ -256,7 +256,10 @@ class TurnFinalized(Event):
 
 
 class CandidateProposed(Event):
-    """An extractor proposed a memory; `pointers` say from which words. Thousandths for confidence and importance."""
+    """An extractor proposed a memory; `pointers` say from which words. Thousandths for confidence and importance.
+
+    `features` are the numbers the gates decided by, in thousandths, by name (`worth`, `relevance`, …).
+    """
 
     type = "candidate"
     candidate_id: MemoryId
@@ -266,6 +269,7 @@ class CandidateProposed(Event):
     confidence: int
     importance: int
     pointers: tuple[Evidence, ...]
+    features: dict[str, int] = Field(default_factory=dict)
 
 
 class Accepted(Event):
@@ -313,6 +317,27 @@ class NotWritten(Event):
     kind: Kind
     cites: tuple[MessageId, ...] = ()
     held_until: datetime | None = None
+
+
+class Conflicted(Event):
+    """These memories contradict each other and nothing says which holds: the person is asked, none is used (R20)."""
+
+    type = "in_conflict"
+    memories: tuple[MemoryId, ...]
+
+
+class Resolved(Event):
+    """What was held or in conflict is settled: version `version` of `memory_id` stands, `settled` no longer wait.
+
+    `decision` is the person's (`confirmed`, `chosen`, `refused`; what is refused is tombstoned beside this) or follows
+    from a newer statement (`restated`).
+    """
+
+    type = "resolved"
+    decision: Literal["confirmed", "chosen", "refused", "restated"]
+    memory_id: MemoryId
+    version: int
+    settled: tuple[MemoryId, ...] = ()
 
 
 class ConsentGiven(Event):
@@ -408,6 +433,8 @@ EVENT_TYPES: dict[tuple[str, int], type[Event]] = {
         Superseded,
         Reinforced,
         NotWritten,
+        Conflicted,
+        Resolved,
         ConsentGiven,
         ConsentWithdrawn,
         SuppressionAsked,

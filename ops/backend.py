@@ -15,7 +15,9 @@ from services.forgetting.previews import Previews
 from services.forgetting.receipts import Receipts
 from services.recall.catalogue import Catalogue
 from services.recall.contexts import Contexts
+from services.recall.explain import Explainer
 from services.remembering.choose import Chooser
+from services.remembering.inbox import Inbox
 from services.remembering.ingest import Ingest
 from services.replay.standing import Standing, standings
 from services.wire.choices import (
@@ -26,6 +28,8 @@ from services.wire.choices import (
     SuppressionPage,
     SuppressionView,
 )
+from services.wire.explain import Explanation
+from services.wire.inbox import InboxEntry, InboxPage, SettledView
 from services.wire.memories import MemoryDetail, MemoryPage, MemoryStatus
 from services.wire.recall import ContextAnswer, ContextRequest, SearchAnswer, SearchRequest
 from services.wire.receipts import ReceiptPage, ReceiptView
@@ -49,6 +53,8 @@ class System:
     forgetter: Forgetter
     previews: Previews
     chooser: Chooser
+    waiting: Inbox
+    explainer: Explainer
     receipt_book: Receipts
     vault: Vault
     keys: KeyStore
@@ -116,6 +122,29 @@ class System:
         receipts = [await self._receipt(scope, tombstone) for tombstone in tombstones if tombstone is not None]
         return ReceiptPage(receipts=tuple(receipt for receipt in receipts if receipt is not None))
 
+    async def explain(self, scope: Scope, memory_id: MemoryId) -> Explanation | None:
+        """Say why a memory is there, or a candidate is not."""
+        return await self.explainer.explain(scope, memory_id)
+
+    async def inbox(self, scope: Scope) -> InboxPage:
+        """List what waits for the person."""
+        waiting = await self.waiting.waiting(scope)
+        views = await self.catalogue.views(scope, [each.fact for each in waiting])
+        return InboxPage(
+            entries=tuple(
+                InboxEntry(**dict(view), why=each.why, rivals=each.rivals)
+                for each, view in zip(waiting, views, strict=True)
+            )
+        )
+
+    async def settle(self, scope: Scope, memory_id: MemoryId, *, confirmed: bool) -> SettledView | None:
+        """Confirm or refuse what waits."""
+        decide = self.waiting.confirm if confirmed else self.waiting.refuse
+        settled = await decide(scope, memory_id, _PERSON)
+        if settled is None:
+            return None
+        return SettledView(memory_id=settled.memory_id, version=settled.version, decision=settled.decision)
+
     async def consents(self, scope: Scope) -> ConsentPage:
         """Say of every sensitive class whether it is open."""
         consents = (await self.chooser.show(scope)).consents
@@ -125,8 +154,10 @@ class System:
         return ConsentPage(consents=tuple(views))
 
     async def consent(self, scope: Scope, sensitivity: str, *, given: bool) -> ConsentPage:
-        """Give or withdraw consent to a sensitive class."""
+        """Give consent to a sensitive class, which also confirms what waits for it, or withdraw it."""
         await self.chooser.consent(scope, sensitivity, _PERSON, given=given)
+        if given:
+            await self.waiting.confirm_class(scope, sensitivity, _PERSON)
         return await self.consents(scope)
 
     async def suppressions(self, scope: Scope) -> SuppressionPage:

@@ -55,8 +55,10 @@ from services.governance.judge import GATES, Gate
 from services.governance.policy import shipped_policy
 from services.recall.catalogue import Catalogue
 from services.recall.contexts import Contexts
+from services.recall.explain import Explainer
 from services.recall.recall import Recall
 from services.remembering.choose import Chooser
+from services.remembering.inbox import Inbox
 from services.remembering.ingest import Ingest
 from services.remembering.remember import Rememberer
 from services.replay.diff import Differ
@@ -229,6 +231,8 @@ class Composition:
             forgetter=Forgetter(self.log("appender"), reader, keeper),
             previews=Previews(reader, keeper, self.embedder, self.matcher),
             chooser=Chooser(keeper, self.events, reader, shipped_policy()),
+            waiting=Inbox(keeper, self.events, reader, self.embedder),
+            explainer=Explainer(reader, keeper),
             receipt_book=Receipts(reader, keeper),
             vault=keeper,
             keys=self.api_keys,

@@ -3,14 +3,15 @@
 It branches on envelopes only; bodies are opaque cargo, so shredding any key leaves the same state minus content.
 """
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Literal
+from typing import Final, Literal
 
 from events.envelope import StoredEvent
 from events.model import (
     Accepted,
+    Conflicted,
     EventId,
     Expired,
     Kind,
@@ -19,12 +20,16 @@ from events.model import (
     NotWritten,
     Outcome,
     Reinforced,
+    Resolved,
     Superseded,
     Tombstoned,
     TurnId,
 )
 
-Status = Literal["current", "superseded", "held", "expired", "forgotten"]
+Status = Literal["current", "in_conflict", "superseded", "held", "expired", "forgotten"]
+
+LIVING: Final = frozenset({"current", "in_conflict", "held"})
+"""What a new statement meets, and the person sees."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +105,10 @@ def touched(stored: StoredEvent) -> set[MemoryId]:
     event = stored.event
     if isinstance(event, Tombstoned):
         return {*event.memories, *event.orphaned}
+    if isinstance(event, Conflicted):
+        return {*event.memories}
+    if isinstance(event, Resolved):
+        return {event.memory_id, *event.settled}
     if isinstance(event, Superseded | Reinforced):
         return {event.memory_id}
     if isinstance(event, Expired):
@@ -152,7 +161,19 @@ def _change(state: State, stored: StoredEvent) -> None:
         if (old := state.get(place)) is not None:
             verified_at = max(old.verified_at, stored.said_at)
             state[place] = replace(old, reinforced=old.reinforced + 1, verified_at=verified_at)
+    elif isinstance(event, Conflicted):
+        _move(state, event.memories, {"current"}, "in_conflict")
+    elif isinstance(event, Resolved):
+        _move(state, {event.memory_id}, {"in_conflict"}, "current")
+        _move(state, event.settled, {"in_conflict", "held"}, "superseded")
     elif isinstance(event, Expired):
         for memory in event.memories:
             if (held := state.get((memory, 1))) is not None and held.status == "held":
                 state[memory, 1] = replace(held, status="expired")
+
+
+def _move(state: State, memories: Collection[MemoryId], before: Collection[Status], after: Status) -> None:
+    """Give the versions of some memories that have one of these statuses another."""
+    for place, fact in list(state.items()):
+        if fact.memory_id in memories and fact.status in before:
+            state[place] = replace(fact, status=after)

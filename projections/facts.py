@@ -70,7 +70,11 @@ class Facts(Tables):
                 on conflict (tenant_id, memory_id, version) do update set
                   status = excluded.status, reinforced = excluded.reinforced,
                   source_forgotten = excluded.source_forgotten, verified_at = excluded.verified_at,
-                  tag = case when excluded.status = 'forgotten' then null else m.tag end""",
+                  event_id = excluded.event_id,
+                  confidence = excluded.confidence, importance = excluded.importance, cites = excluded.cites,
+                  turn_id = excluded.turn_id, occurred_at = excluded.occurred_at, recorded_at = excluded.recorded_at,
+                  gate = excluded.gate, reason = excluded.reason, held_until = excluded.held_until,
+                  tag = case when excluded.status = 'forgotten' then null else coalesce(excluded.tag, m.tag) end""",
             scope.tenant_id,
             scope.subject_id,
             [_tag(tags.get(fact.event_id), fact) for fact in changed],
@@ -124,7 +128,7 @@ async def read_living(connection: Connection, scope: Scope, tags: Collection[byt
     rows = await connection.fetch(
         f"""with living as (
               select {_COLUMNS}, tag from facts.memory
-              where tenant_id = $1 and subject_id = $2 and status in ('current', 'held')
+              where tenant_id = $1 and subject_id = $2 and status in ('current', 'in_conflict', 'held')
             )
             (select {_COLUMNS} from living where tag = any($3::bytea[]))
             union

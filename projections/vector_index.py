@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from events.envelope import StoredEvent
-from events.model import Accepted, MemoryId, Position, Scope, Tombstoned
+from events.model import Accepted, MemoryId, Position, Resolved, Scope, Tombstoned
 from events.postgres import Connection
 from projections.index import IndexReader
 from projections.milvus import Milvus
@@ -30,10 +30,10 @@ class Collection(Protocol):
 async def follow(
     collection: Collection, index: IndexReader, connection: Connection, events: Sequence[StoredEvent]
 ) -> None:
-    """Write accepted versions and delete forgotten memories, person by person, in order."""
+    """Write accepted versions and delete what was forgotten or settled, person by person, in order."""
     by_person: dict[Scope, list[StoredEvent]] = defaultdict(list)
     for event in events:
-        if event.type in {Accepted.type, Tombstoned.type}:
+        if event.type in {Accepted.type, Tombstoned.type, Resolved.type}:
             by_person[event.scope].append(event)
     for scope, own in by_person.items():
         # a body that was fenced meanwhile does not open, so it is not written after its tombstone
@@ -52,6 +52,7 @@ async def follow(
             ]
         )
         gone = {memory for each in own if isinstance(each.event, Tombstoned) for memory in each.event.memories}
+        gone |= {memory for each in own if isinstance(each.event, Resolved) for memory in each.event.settled}
         await collection.delete(scope, gone)
 
 

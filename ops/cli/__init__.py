@@ -8,6 +8,7 @@ from ops.cli.diff import diff
 from ops.cli.errors import App
 from ops.cli.evaluate import evaluate
 from ops.cli.forget import forget, receipts
+from ops.cli.inbox import confirm, consent, explain, inbox, refuse, suppress
 from ops.cli.ingest import ingest
 from ops.cli.log import replay, verify
 from ops.cli.memory import memories, recall, remember
@@ -27,6 +28,7 @@ app = App(
 )
 for command in (
     *(demo, up, down, status, remember, recall, memories, forget, receipts, ingest),
+    *(inbox, confirm, refuse, consent, suppress, explain),
     *(replay, verify, rebuild, migrate, api, worker, token),
 ):
     app.command()(expanded(command))

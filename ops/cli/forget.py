@@ -27,27 +27,50 @@ _GOOD = frozenset({"absent", "purged", "masked", "drained"})
 
 
 def forget(
-    memory_id: Annotated[UUID, typer.Argument(help="The memory, as `cenotaph memories` shows it.", metavar="ID")],
+    memory_id: Annotated[
+        UUID | None, typer.Argument(help="The memory, as `cenotaph memories` shows it.", metavar="[ID]")
+    ] = None,
     *,
     person: Person,
+    about: Annotated[str | None, typer.Option(help="Forget what this describes instead; shown before.")] = None,
     wait: Annotated[float, typer.Option(help="How many seconds to wait for the signed receipt.", min=0)] = 60.0,
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
 ) -> None:
-    """Forget one memory, irreversibly, and show what every layer answers until the receipt is signed."""
+    """Forget one memory, or what a description means, and show what every layer answers until the receipt is signed."""
     logs.configure("warning")
     with memory(person) as own:
+        for receipt in _asked(own, memory_id, about, yes=yes):
+            seen = watch(own, receipt, wait)
+            if seen.decision != DONE:
+                raise CenotaphError(
+                    f"the deletion is not finished after {wait:.0f} s; it goes on:"
+                    f" `cenotaph receipts {seen.receipt_id}`"
+                )
+            check(seen, settings_of(person.data).keys / "receipts.pub")
+            out.print(f"[green]signature verified[/]  receipt {seen.receipt_id}")
+
+
+def _asked(own: Cenotaph, memory_id: UUID | None, about: str | None, *, yes: bool) -> tuple[answers.Receipt, ...]:
+    """Show what would go, ask, and forget it."""
+    if (memory_id is None) == (about is None):
+        raise CenotaphError("name a memory by its id, or describe what to forget with --about")
+    if memory_id is not None:
         shown = own.memory(memory_id)
         out.print(plain(f"{shown.kind}: {shown.content or 'already forgotten'}"))
         if not yes:
             typer.confirm("Forget this for good?", abort=True)
-        receipt = own.forget(memory_id)
-        receipt = watch(own, receipt, wait)
-    if receipt.decision != DONE:
-        raise CenotaphError(
-            f"the deletion is not finished after {wait:.0f} s; it goes on: `cenotaph receipts {receipt.receipt_id}`"
-        )
-    check(receipt, settings_of(person.data).keys / "receipts.pub")
-    out.print(f"[green]signature verified[/]  receipt {receipt.receipt_id}")
+        return (own.forget(memory_id),)
+    preview = own.preview(about or "")
+    if not preview.memories:
+        raise CenotaphError("nothing is remembered that this describes; see `cenotaph memories`")
+    for each in preview.memories:
+        out.print(plain(f"{each.kind}: {each.content}  ({each.versions} version(s), fits {each.score:.2f})"))
+    out.print(
+        f"{preview.messages} messages of {len(preview.turns)} turns go; {len(preview.siblings)} memories lose a source"
+    )
+    if not yes:
+        typer.confirm("Forget all of this for good?", abort=True)
+    return own.forget_described(about or "", preview.digest).receipts
 
 
 def watch(own: Cenotaph, receipt: answers.Receipt, wait_s: float) -> answers.Receipt:

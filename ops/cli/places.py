@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from cenotaph.client import AsyncCenotaph, Cenotaph
+from cenotaph.client import AsyncCenotaph, Cenotaph, TokenRole
 from events.errors import CenotaphError
 from ops.cli.options import Door, Person
 from ops.embedded import Endpoints
@@ -43,10 +43,10 @@ def find_door(door: Door) -> tuple[str, str]:
     return url, key
 
 
-def memory(person: Person) -> Cenotaph:
+def memory(person: Person, role: TokenRole = "agent") -> Cenotaph:
     """Open one person's memory over HTTP."""
     address, api_key = find_door(person)
-    return Cenotaph(address, timeout_s=30).for_subject(api_key, person.subject)
+    return Cenotaph(address, timeout_s=30).for_subject(api_key, person.subject, role=role)
 
 
 def async_door(url: str) -> AsyncCenotaph:

@@ -13,7 +13,8 @@ create table {schema}.memory (
   subject_id     uuid not null,
   memory_id      uuid not null,
   version        integer not null,
-  status         text not null check (status in ('current', 'superseded', 'held', 'expired', 'forgotten')),
+  status         text not null
+                 check (status in ('current', 'in_conflict', 'superseded', 'held', 'expired', 'forgotten')),
   event_id       uuid not null,
   kind           text not null,
   confidence     integer not null, -- thousandths
@@ -31,7 +32,7 @@ create table {schema}.memory (
   verified_at    timestamptz not null, -- when the person last said it
   primary key (tenant_id, memory_id, version)
 );
-create index memory_living on {schema}.memory (tenant_id, subject_id, tag) where status in ('current', 'held');
+create index memory_living on {schema}.memory (tenant_id, subject_id, tag) where status in ('current', 'in_conflict', 'held');
 create index memory_held on {schema}.memory (held_until) where status = 'held';
 create index memory_recent on {schema}.memory (tenant_id, subject_id, recorded_at desc, memory_id);
 create index memory_cites on {schema}.memory using gin (cites);

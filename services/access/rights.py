@@ -20,11 +20,12 @@ class Right(StrEnum):
     READ_MEMORIES = "read_memories"
     FORGET = "forget"
     READ_RECEIPTS = "read_receipts"
+    CHOOSE = "choose"
 
 
 RIGHTS: MappingProxyType[TokenRole, frozenset[Right]] = MappingProxyType(
     {
-        TokenRole.AGENT: frozenset(Right),
+        TokenRole.AGENT: frozenset(Right) - {Right.CHOOSE},  # consent is the person's own act, not the agent's
         TokenRole.PERSON: frozenset(Right),
         TokenRole.AUDITOR: frozenset({Right.READ_RECEIPTS}),
     }

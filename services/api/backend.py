@@ -5,6 +5,9 @@ from typing import Protocol
 
 from events.model import EventId, MemoryId, Scope, SubjectId, TenantId
 from services.replay.standing import Standing
+from services.wire.choices import ConsentPage, ForgetPreview, SuppressionPage, SuppressionView
+from services.wire.explain import Explanation
+from services.wire.inbox import InboxPage, SettledView
 from services.wire.memories import MemoryDetail, MemoryPage, MemoryStatus
 from services.wire.recall import ContextAnswer, ContextRequest, SearchAnswer, SearchRequest
 from services.wire.receipts import ReceiptPage, ReceiptView
@@ -52,6 +55,58 @@ class Backend(Protocol):
 
     async def forget(self, scope: Scope, memory_id: MemoryId) -> ReceiptView | None:
         """Forget one memory; when this returns, no read started later sees it. Again: the same receipt."""
+        ...
+
+    async def preview(self, scope: Scope, description: str) -> ForgetPreview:
+        """Show what a description means; nothing is forgotten yet."""
+        ...
+
+    async def forget_described(self, scope: Scope, description: str, digest: str) -> ReceiptPage:
+        """Forget what a preview showed.
+
+        Raises:
+            PreviewChangedError: It would show something else now; nothing was forgotten.
+        """
+        ...
+
+    async def explain(self, scope: Scope, memory_id: MemoryId) -> Explanation | None:
+        """Say why a memory is there, or a candidate is not: gates, features, policy, evidence, versions."""
+        ...
+
+    async def inbox(self, scope: Scope) -> InboxPage:
+        """List what waits for the person."""
+        ...
+
+    async def settle(self, scope: Scope, memory_id: MemoryId, *, confirmed: bool) -> SettledView | None:
+        """Confirm or refuse what waits; again: the same answer.
+
+        Raises:
+            BadInputError: It was decided otherwise before, or cannot be refused.
+        """
+        ...
+
+    async def consents(self, scope: Scope) -> ConsentPage:
+        """Say of every sensitive class whether it is open."""
+        ...
+
+    async def consent(self, scope: Scope, sensitivity: str, *, given: bool) -> ConsentPage:
+        """Give consent to a sensitive class, which also confirms what waits for it, or withdraw it.
+
+        Raises:
+            BadInputError: There is no such class.
+        """
+        ...
+
+    async def suppressions(self, scope: Scope) -> SuppressionPage:
+        """List what is not remembered."""
+        ...
+
+    async def suppress(self, scope: Scope, description: str) -> SuppressionView:
+        """Not remember what is described, from now on."""
+        ...
+
+    async def lift(self, scope: Scope, suppression_id: MemoryId) -> bool:
+        """Remember such things again; False where there is no such suppression."""
         ...
 
     async def receipt(self, scope: Scope, receipt_id: EventId) -> ReceiptView | None:

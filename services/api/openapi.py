@@ -10,6 +10,7 @@ from pydantic.json_schema import models_json_schema
 
 from services.api.minting import TokenRequest
 from services.api.problem import MEDIA_TYPE, Problem
+from services.wire.choices import ConsentRequest, DescribeRequest, ForgetDescribedRequest
 from services.wire.recall import ContextRequest, SearchRequest
 from services.wire.receipts import ForgetRequest
 from services.wire.turns import TurnIn
@@ -18,7 +19,17 @@ Examples = Mapping[str, Mapping[str, Any]]
 """Example values by name; both languages where a person speaks."""
 
 _REF = "#/components/schemas/{model}"
-_MODELS: tuple[type[BaseModel], ...] = (ContextRequest, ForgetRequest, Problem, SearchRequest, TokenRequest, TurnIn)
+_MODELS: tuple[type[BaseModel], ...] = (
+    ConsentRequest,
+    ContextRequest,
+    DescribeRequest,
+    ForgetDescribedRequest,
+    ForgetRequest,
+    Problem,
+    SearchRequest,
+    TokenRequest,
+    TurnIn,
+)
 
 
 def json_body(model: type[BaseModel], examples: Examples) -> dict[str, Any]:

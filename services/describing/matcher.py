@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from events.model import Candidate, Turn
 from projections.embedding import Embedder
-from services.extraction.subjects import subjects_of
+from services.extraction.subjects import meant_subjects, subjects_of
 from services.governance.aboutness import Description, aboutness, describe
 from services.governance.policy import AboutPolicy
 
@@ -37,7 +37,7 @@ class Matcher:
 
     async def read(self, text: str) -> Wanted:
         """Read a description."""
-        return Wanted(describe(text, subjects_of(text)), await self._embedder.embed_query(text))
+        return Wanted(describe(text, meant_subjects(text)), await self._embedder.embed_query(text))
 
     def score(self, wanted: Wanted, text: str, key: str | None, vector: NDArray[np.float32]) -> float:
         """Return how much a text under a semantic key is about what is wanted (`aboutness`).
@@ -65,5 +65,5 @@ def sentences_of(turn: Turn, candidate: Candidate) -> tuple[str, ...]:
         ends = [mark.end() for mark in _END.finditer(text)]
         start = max((end for end in ends if end <= pointer.start), default=0)
         stop = min((end for end in ends if end >= pointer.end), default=len(text))
-        found.append(text[start:stop].strip())
+        found.append(text[start:stop].strip(" \t\n。！？!?.;；"))
     return tuple(dict.fromkeys(sentence for sentence in found if sentence))

@@ -3,7 +3,7 @@
 import re
 from functools import lru_cache
 
-from services.extraction.lexicon import compiled
+from services.extraction.lexicon import compiled, load
 from services.extraction.normalise import normalise
 from services.extraction.vocabulary import topics, vocabulary
 
@@ -12,15 +12,36 @@ _ROOTS = frozenset({"taste", "tool", "identity", "statement", "content", "order"
 
 
 def subjects_of(text: str, key: str | None = None) -> frozenset[str]:
-    """Return the topics a text names, and the parts of its semantic key; `drink` is a topic as `taste.drink` is."""
+    """Return the topics a text names, the parts of life it speaks of, and the parts of its semantic key."""
     folded = normalise(text).folded
-    named = {topic.name for topic in topics(folded)}
-    for name, pattern in _key_names().items():
-        if pattern.search(folded):
-            named.update(name.split("."))
-    return frozenset(named | set((key or "").split("."))) - _ROOTS - {""}
+    return _topics(folded) | _parts(folded) | (frozenset((key or "").split(".")) - _ROOTS - {""})
+
+
+def meant_subjects(description: str) -> frozenset[str]:
+    """Return what a description means: the topics it names or else the part of life; "my coffee" is not all I drink."""
+    folded = normalise(description).folded
+    return _topics(folded) or _parts(folded)
+
+
+def _topics(folded: str) -> frozenset[str]:
+    return frozenset(topic.name for topic in topics(folded)) - _ROOTS
+
+
+def _parts(folded: str) -> frozenset[str]:
+    named = {_head(name) for name, pattern in _key_names().items() if pattern.search(folded)}
+    return frozenset(named | {name for name, pattern in _parts_of_life().items() if pattern.search(folded)}) - {""}
+
+
+def _head(key: str) -> str:
+    """Return the part of a key that says what it is about: the first that does not say what sort of claim it is."""
+    return next((part for part in key.split(".") if part not in _ROOTS), "")
 
 
 @lru_cache(maxsize=1)
 def _key_names() -> dict[str, re.Pattern[str]]:
     return {name: compiled([entry.zh, entry.en]) for name, entry in vocabulary().items()}
+
+
+@lru_cache(maxsize=1)
+def _parts_of_life() -> dict[str, re.Pattern[str]]:
+    return {name: compiled(words) for name, words in load("subjects.yaml").items()}

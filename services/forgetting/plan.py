@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import TypeGuard
 
 from events.envelope import StoredEvent
 from events.model import (
@@ -9,6 +10,7 @@ from events.model import (
     FROM_CONTEXT,
     Accepted,
     CandidateProposed,
+    Event,
     Expired,
     KeyId,
     MemoryId,
@@ -16,6 +18,7 @@ from events.model import (
     NotWritten,
     Outcome,
     Reinforced,
+    Resolved,
     Tombstoned,
     TurnFinalized,
     TurnId,
@@ -26,9 +29,10 @@ from projections.sessions import message_part
 
 @dataclass(frozen=True, slots=True)
 class Trace:
-    """What one memory left behind in the person's memory stream."""
+    """What one memory left behind in the person's memory stream; `absorbed` was held and confirmed into it."""
 
     versions: tuple[StoredEvent, ...]
+    absorbed: tuple[MemoryId, ...]
     cites: frozenset[MessageId]
     turns: frozenset[TurnId]
     tombstone: StoredEvent | None
@@ -39,12 +43,13 @@ def trace(stream: Sequence[StoredEvent], memory_id: MemoryId) -> Trace:
 
     A candidate that has expired left nothing to forget.
     """
+    absorbed = _absorbed(stream, memory_id)
     versions, candidates = [], set()
     tombstone = None
     for stored in stream:
         event = stored.event
         if (isinstance(event, Accepted) and event.memory_id == memory_id) or (
-            isinstance(event, NotWritten) and event.candidate_id == memory_id and event.outcome is Outcome.HELD
+            _holds(event) and event.candidate_id in {memory_id, *absorbed}
         ):
             versions.append(stored)
             candidates.add(event.candidate_id)
@@ -61,10 +66,28 @@ def trace(stream: Sequence[StoredEvent], memory_id: MemoryId) -> Trace:
     ]
     return Trace(
         tuple(versions),
+        absorbed,
         frozenset(pointer.message_id for event in proposed for pointer in event.pointers),
         frozenset(event.turn_id for event in proposed),
         tombstone,
     )
+
+
+def _absorbed(stream: Iterable[StoredEvent], memory_id: MemoryId) -> tuple[MemoryId, ...]:
+    """Return what was held and became part of a memory when the person confirmed it."""
+    held: set[MemoryId] = set()
+    settled: set[MemoryId] = set()
+    for stored in stream:
+        event = stored.event
+        if _holds(event):
+            held.add(event.candidate_id)
+        elif isinstance(event, Resolved) and event.decision == "confirmed" and event.memory_id == memory_id:
+            settled |= held.intersection(event.settled)
+    return tuple(sorted(settled - {memory_id}))
+
+
+def _holds(event: Event) -> TypeGuard[NotWritten]:
+    return isinstance(event, NotWritten) and event.outcome is Outcome.HELD
 
 
 def plan(
@@ -101,7 +124,7 @@ def plan(
     }
     body_keys = (part.key_id for stored in found.versions for part in stored.parts)
     return Tombstoned(
-        memories=(memory_id,),
+        memories=(memory_id, *found.absorbed),
         messages=tuple(messages),
         keys=tuple(dict.fromkeys([*body_keys, *messages.values()])),
         turns=tuple(sorted(found.turns)),

@@ -14,14 +14,12 @@ from events.log import read_events, read_stream, read_turns
 from events.model import IndexBody, MemoryBody, MemoryId, MessageId, Scope, TurnId
 from events.postgres import Connection, Database
 from events.vault import Keyring, Vault
-from projections.changes import Fact, fold
+from projections.changes import LIVING, Fact, fold
 from projections.embedding import Embedder
 from projections.index import PART as INDEX
 from projections.memories import open_memories
 from services.describing.matcher import Matcher
 from services.forgetting.plan import plan, trace
-
-_LIVING = frozenset({"current", "held"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +69,7 @@ class Previews:
         keyring = await self._vault.keyring(scope)
         async with self._reader.transaction(scope) as connection:
             stream = await read_stream(connection, scope, memory_stream(scope.subject_id))
-            facts = [fact for fact in fold({}, stream).values() if fact.status in _LIVING]
+            facts = [fact for fact in fold({}, stream).values() if fact.status in LIVING]
             bodies = await open_memories(connection, keyring, facts)
             vectors = await self._vectors(connection, keyring, facts)
         meant = []

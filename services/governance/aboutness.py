@@ -53,8 +53,9 @@ def describe(text: str, topics: frozenset[str]) -> Description:
 def aboutness(wanted: Description, said: str, topics: frozenset[str], similarity: float, policy: AboutPolicy) -> float:
     """Return how much a text is about what is described, 0 where a name or number of the description is missing.
 
-    `similarity + words · (share of its words found) + topic · (shares a topic) − elsewhere · (has other topics only)`,
-    `across` added where the two are in different languages, between which similarities are lower.
+    `similarity + words · (share of its words found) + topic · (share of its topics) − elsewhere · (the other topics)`,
+    the last only for a text with topics of its own; `across` is added where the two are in different languages, between
+    which similarities are lower. A description by name is found by its name.
 
     Args:
         wanted: the description.
@@ -65,15 +66,16 @@ def aboutness(wanted: Description, said: str, topics: frozenset[str], similarity
     """
     if any(name not in plain(said) for name in wanted.names):
         return 0.0
-    found = grams(plain(said))
-    share = len(wanted.words & found) / len(wanted.words) if wanted.words else 0.0
-    shared = bool(wanted.topics & topics)
-    other = bool(wanted.topics) and bool(topics) and not shared
+    words = 1.0 if wanted.names else _share(wanted.words, grams(plain(said)))
+    shared = _share(wanted.topics, topics)
+    elsewhere = 1.0 - shared if wanted.topics and topics else 0.0
     across = wanted.chinese != (_CJK.search(said) is not None)
-    score = (
-        similarity + policy.words * share + policy.topic * shared - policy.elsewhere * other + policy.across * across
-    )
-    return max(0.0, min(1.0, score))
+    score = similarity + policy.words * words + policy.topic * shared - policy.elsewhere * elsewhere
+    return max(0.0, min(1.0, score + policy.across * across))
+
+
+def _share(wanted: frozenset[str], found: frozenset[str]) -> float:
+    return len(wanted & found) / len(wanted) if wanted else 0.0
 
 
 def grams(text: str) -> frozenset[str]:

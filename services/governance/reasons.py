@@ -57,6 +57,7 @@ class Reason(StrEnum):
     WITHDRAWN = "withdrawn", "conflict", "The person says that it is no longer so."
     NOTHING_TO_WITHDRAW = "nothing_to_withdraw", "conflict", "A plan was called off that is not remembered."
     STALE = "stale", "conflict", "An older statement than the one that is current."
+    UNDECIDABLE = "undecidable", "conflict", "Contradicts a memory of the same moment; the person is asked."
     LOWER_CONFIDENCE = "lower_confidence", "conflict", "Contradicts a memory that was stated more surely."
     NEW = "new", "judge", "Nothing stands against it."
 

@@ -1,22 +1,24 @@
 """What a gate sees and what it answers."""
 
+from collections.abc import Iterable
 from datetime import datetime
 from enum import StrEnum
 from typing import NamedTuple
 
 from pydantic import Field
 
-from events.model import Frozen, MemoryBody, MemoryId, Outcome, Suppression, Turn
+from events.model import Frozen, MemoryBody, MemoryId, Outcome, Suppression, Turn, TurnId
 from services.governance.policy import Policy
 from services.governance.reasons import Reason
 
 
 class Writing(StrEnum):
-    """How a candidate is written: as a memory of its own, or onto one that is there."""
+    """How a candidate is written: as a memory of its own, onto one that is there, or beside one it contradicts."""
 
     ACCEPT = "accept"
     REINFORCE = "reinforce"
     SUPERSEDE = "supersede"
+    DISPUTE = "dispute"
 
 
 class Target(NamedTuple):
@@ -36,6 +38,8 @@ class Living(Frozen):
     importance: int
     recorded_at: datetime
     occurred_at: datetime
+    turn_id: TurnId
+    in_conflict: bool = False
 
 
 class View(Frozen):
@@ -58,15 +62,21 @@ class View(Frozen):
 
 
 class Ruling(Frozen):
-    """What became of a candidate, at which gate, and why. `target` is set for reinforce and supersede."""
+    """What became of a candidate, at which gate, and why.
+
+    `target` is set for reinforce, supersede and dispute. `settles` names memories in conflict that no longer are.
+    """
 
     outcome: Writing | Outcome
     gate: str
     reason: str
     target: Target | None = None
+    settles: tuple[MemoryId, ...] = ()
 
 
-def rule(outcome: Writing | Outcome, reason: Reason, target: Living | None = None) -> Ruling:
+def rule(
+    outcome: Writing | Outcome, reason: Reason, target: Living | None = None, settles: Iterable[MemoryId] = ()
+) -> Ruling:
     """Make the ruling of the gate that a reason belongs to."""
     found = Target(target.memory_id, target.version) if target else None
-    return Ruling(outcome=outcome, gate=reason.gate, reason=reason.value, target=found)
+    return Ruling(outcome=outcome, gate=reason.gate, reason=reason.value, target=found, settles=tuple(settles))

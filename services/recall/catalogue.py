@@ -21,7 +21,7 @@ from events.model import (
 )
 from events.postgres import Connection, Database
 from events.vault import Keyring, Vault
-from projections.changes import Fact, fold, touched_by
+from projections.changes import LIVING, Fact, fold, touched_by
 from projections.facts import newer_events, read_memories, read_page
 from projections.memories import open_memories
 from services.wire.cursor import FOREIGN, cursor_of, read_cursor
@@ -31,12 +31,12 @@ from services.wire.turns import TurnOutcome, Verdict
 
 _STATUS = {
     "current": MemoryStatus.ACTIVE,
+    "in_conflict": MemoryStatus.IN_CONFLICT,
     "held": MemoryStatus.HELD,
     "superseded": MemoryStatus.SUPERSEDED,
     "expired": MemoryStatus.EXPIRED,
     "forgotten": MemoryStatus.FORGOTTEN,
 }
-_LIVING = frozenset({"current", "held"})
 Gone = Literal["forgotten", "expired"]
 _STONES = frozenset({"forgotten", "expired"})
 
@@ -60,7 +60,7 @@ class Catalogue:
             BadInputError: the cursor is not one this method gave out.
         """
         before = None if cursor is None else _before(cursor)
-        wanted = _LIVING if status is None else {name for name, each in _STATUS.items() if each is status}
+        wanted = LIVING if status is None else {name for name, each in _STATUS.items() if each is status}
         keyring = await self._vault.keyring(scope)
         async with self._reader.transaction(scope) as connection:
             newer, _ = await newer_events(connection, scope)

@@ -81,7 +81,7 @@ class Contexts:
             found = [
                 Found(**dict(view), score=each.score)
                 for view, each in zip(views, best, strict=True)
-                if view.status is MemoryStatus.ACTIVE
+                if view.status in {MemoryStatus.ACTIVE, MemoryStatus.IN_CONFLICT}
             ]
             keys = [(each.memory_id, each.version or 0) for each in found]
             context_id = await _record(connection, scope, "search", request.role, keys)
@@ -175,4 +175,5 @@ def _item(each: Recalled) -> Item:
         stale=each.freshness is Freshness.STALE,
         recheck=each.freshness is Freshness.RECHECK,
         source_forgotten=each.fact.source_forgotten,
+        in_conflict=each.fact.status == "in_conflict",
     )

@@ -101,7 +101,7 @@ class Recall:
             behind = await read_stream_behind(connection, scope, memory_stream(scope.subject_id), indexed)
             fresh = touched_by((*newer, *behind))
             state = fold(await read_memories(connection, scope, proposed | fresh), newer)
-            current = {key: fact for key, fact in state.items() if fact.status == "current"}
+            current = {key: fact for key, fact in state.items() if fact.status in {"current", "in_conflict"}}
             index = await self._unindexed(connection, keyring, current, {(hit.memory_id, hit.version) for hit in hits})
             dense = {(hit.memory_id, hit.version): hit.score for hit in hits} | {
                 key: float(vector @ found) for key, (found, _) in index.items()
@@ -180,6 +180,7 @@ class Recall:
                     confidence=facts[key].confidence / 1000,
                     days=(now - facts[key].occurred_at).total_seconds() / 86_400,
                     stale=state is not Freshness.FRESH,
+                    in_conflict=facts[key].status == "in_conflict",
                 )
                 for key, (_, state) in usable.items()
             }

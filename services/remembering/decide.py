@@ -10,12 +10,14 @@ from events.model import (
     Accepted,
     Candidate,
     CandidateProposed,
+    Conflicted,
     Event,
     MemoryBody,
     MemoryId,
     NotWritten,
     Outcome,
     Reinforced,
+    Resolved,
     Superseded,
     TurnId,
 )
@@ -38,14 +40,14 @@ class Decision:
     @property
     def body(self) -> MemoryBody | None:
         """The content that is kept: of written and held candidates only."""
-        if self.ruling.outcome in {Writing.ACCEPT, Writing.SUPERSEDE, Outcome.HELD}:
+        if self.written or self.ruling.outcome is Outcome.HELD:
             return MemoryBody.model_validate({name: getattr(self.candidate, name) for name in MemoryBody.model_fields})
         return None
 
     @property
     def written(self) -> bool:
         """Whether a memory version comes into being."""
-        return self.ruling.outcome in {Writing.ACCEPT, Writing.SUPERSEDE}
+        return self.ruling.outcome in {Writing.ACCEPT, Writing.SUPERSEDE, Writing.DISPUTE}
 
 
 def decide(
@@ -82,8 +84,11 @@ def decide(
             importance=thousandths(candidate.importance),
             recorded_at=view.turn.occurred_at,
             occurred_at=view.turn.occurred_at,
+            turn_id=view.turn.turn_id,
+            in_conflict=decision.ruling.outcome is Writing.DISPUTE,
         )
-        others = tuple(each for each in view.living if each.memory_id != decision.memory_id)
+        gone = {decision.memory_id, *decision.ruling.settles}
+        others = tuple(each for each in view.living if each.memory_id not in gone)
         view = view.model_copy(update={"living": (*others, living)})
     return decisions
 
@@ -94,7 +99,7 @@ def _one(
     ruling = judge(candidate, view, gates)
     if ruling.outcome is Outcome.HELD and any(_same(candidate, body) for body in held):
         ruling = rule(Outcome.REJECTED, Reason.ALREADY_HELD)
-    if ruling.target is None:
+    if ruling.target is None or ruling.outcome is Writing.DISPUTE:
         return Decision(candidate, candidate_id, ruling, candidate_id, 1)
     step = 1 if ruling.outcome is Writing.SUPERSEDE else 0
     return Decision(candidate, candidate_id, ruling, ruling.target.memory_id, ruling.target.version + step)
@@ -167,6 +172,18 @@ def events_of(decision: Decision, turn: TurnId, hold: timedelta, now: StoredEven
             )
         )
     return events
+
+
+def aftermath_of(decision: Decision) -> list[Event]:
+    """Return the events that follow a decision's own: what is in conflict with it now, or no longer."""
+    ruling = decision.ruling
+    if ruling.outcome is Writing.DISPUTE and ruling.target is not None:
+        return [Conflicted(memories=(ruling.target.memory_id, decision.memory_id))]
+    if not ruling.settles:
+        return []
+    return [
+        Resolved(decision="restated", memory_id=decision.memory_id, version=decision.version, settled=ruling.settles)
+    ]
 
 
 def counts_of(decisions: Iterable[Decision]) -> dict[str, int]:

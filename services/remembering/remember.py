@@ -1,14 +1,10 @@
 """Considering a turn: extract, judge, append every verdict and `turn_considered` at once (R12, R13)."""
 
 import asyncio
-from base64 import b64encode
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from uuid import uuid4
-
-import numpy as np
-from numpy.typing import NDArray
 
 from events.bodies import Lost, Shredded, open_bodies
 from events.envelope import Command, NewEvent, Part, StoredEvent, considered_command, memory_stream
@@ -17,8 +13,6 @@ from events.log import EventLog, read_at, read_command
 from events.model import (
     MEMORY_PART,
     Candidate,
-    Claim,
-    IndexBody,
     MemoryBody,
     MemoryId,
     Message,
@@ -32,18 +26,18 @@ from events.model import (
 )
 from events.postgres import Connection, Database
 from events.vault import Keyring, Vault
+from projections.changes import LIVING
 from projections.choices import open_choices
 from projections.embedding import Embedder
 from projections.index import PART as INDEX
 from projections.memories import open_memories
 from projections.sessions import message_part
-from projections.tokens import terms
 from services.describing.matcher import Matcher, sentences_of
 from services.extraction.extract import EXTRACTOR, extract
 from services.governance.judge import GATES, Gate, Living, View
 from services.governance.policy import Policy
-from services.governance.sameness import tag_basis
-from services.remembering.decide import Decision, counts_of, decide, events_of
+from services.remembering.decide import Decision, aftermath_of, counts_of, decide, events_of
+from services.remembering.indexing import index_of, tag_of
 from services.remembering.state import forgotten_since, snapshot
 
 _TRIES = 8
@@ -144,10 +138,10 @@ class Rememberer:
                 return None, []
             turn = await _turn(connection, keyring, stored, event)
         extraction = await asyncio.to_thread(extract, turn)
-        tags = {tag for candidate in extraction.candidates if (tag := _tag(keyring, candidate)) is not None}
+        tags = {tag for candidate in extraction.candidates if (tag := tag_of(keyring, candidate)) is not None}
         async with self._reader.transaction(stored.scope) as connection:
             state = await snapshot(connection, keyring, tags)
-            facts = [fact for fact in state.facts.values() if fact.status in {"current", "held"}]
+            facts = [fact for fact in state.facts.values() if fact.status in LIVING]
             bodies = await open_memories(connection, keyring, facts)
             choices = await open_choices(connection, keyring)
             # behind the version: a tombstone that comes later makes the append lose
@@ -169,6 +163,8 @@ class Rememberer:
                     importance=fact.importance,
                     recorded_at=fact.recorded_at,
                     occurred_at=fact.occurred_at,
+                    turn_id=fact.turn_id,
+                    in_conflict=fact.status == "in_conflict",
                 )
             )
         view = View(
@@ -224,26 +220,11 @@ class Rememberer:
                 key = next(keys)
                 parts = (Part(MEMORY_PART, body, key),)
                 if decision.written:
-                    parts += (Part(INDEX, self._index(keyring, body, next(vectors)), key),)
+                    parts += (Part(INDEX, index_of(keyring, body, next(vectors), self._embedder.model_id), key),)
             events.append(NewEvent(last, stored.said_at, parts))
+            events += [NewEvent(each, stored.said_at) for each in aftermath_of(decision)]
         considered = self._considered(event.turn_id, counts_of(decisions))
         return (*events, NewEvent(considered, stored.said_at))
-
-    def _index(self, keyring: Keyring, body: MemoryBody, vector: NDArray[np.float32]) -> IndexBody:
-        tag = _tag(keyring, body)
-        tokens = terms(body.content, keyring.secret("terms"))
-        return IndexBody(
-            tag=None if tag is None else tag.hex(),
-            terms=tokens,
-            length=len(tokens),
-            model=self._embedder.model_id,
-            vector=b64encode(vector.tobytes()).decode(),
-        )
-
-
-def _tag(keyring: Keyring, claim: Claim) -> bytes | None:
-    basis = tag_basis(claim.scope, claim.key, claim.value)
-    return None if basis is None else keyring.digest("tag", basis)
 
 
 async def _turn(connection: Connection, keyring: Keyring, stored: StoredEvent, event: TurnFinalized) -> Turn:

@@ -1,6 +1,6 @@
 """Consents, suppressions, and forgetting by description, as they come in and go out."""
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import Field
 
@@ -14,13 +14,19 @@ class ConsentView(Frozen):
     """A sensitive class: open (`given`), never asked for (`none`), or closed again (`withdrawn`)."""
 
     sensitivity: str
-    state: str
+    state: Literal["given", "none", "withdrawn"]
 
 
 class ConsentPage(Frozen):
     """Every sensitive class there is."""
 
     consents: tuple[ConsentView, ...]
+
+
+class ConsentRequest(Request):
+    """Open a sensitive class, or close it."""
+
+    given: Annotated[bool, Field(strict=True)]
 
 
 class DescribeRequest(Request):

@@ -17,7 +17,7 @@ from events.model import EVENT_TYPES
 from ops.cli import app
 from ops.settings import Settings
 from services.api.minting import TokenRequest
-from services.api.routes import health, memories, recall, receipts, tokens, turns
+from services.api.routes import choices, health, inbox, memories, recall, receipts, tokens, turns
 from services.wire.limits import Limits
 from services.wire.reading import read
 from services.wire.recall import ContextRequest, SearchRequest
@@ -212,12 +212,12 @@ def test_the_table_of_calls_is_the_door() -> None:
     """Every route has its row, and every row is a route."""
     routes = {
         f"{method} {re.sub(r':path', '', route.path)}"
-        for noun in (tokens, turns, recall, memories, receipts, health)
+        for noun in (tokens, turns, recall, memories, inbox, choices, receipts, health)
         for route in noun.router.routes
         if hasattr(route, "methods")
         for method in route.methods
     } | {"GET /openapi.json"}
-    assert set(re.findall(r"`((?:GET|POST) /[^`]*)`", README)) == routes
+    assert set(re.findall(r"`((?:GET|POST|PUT|DELETE) /[^`]*)`", README)) == routes
 
 
 def test_the_python_in_the_readme_imports_what_exists() -> None:

@@ -11,6 +11,7 @@ from services.api.door import TheDoor
 from services.api.openapi import ANY_PROBLEMS, problems
 from services.api.problem import not_found
 from services.api.routes.paging import Cursor, Limit
+from services.wire.explain import Explanation
 from services.wire.memories import MemoryDetail, MemoryPage, MemoryStatus
 
 router = APIRouter(tags=["memories"], responses=problems(*ANY_PROBLEMS, HTTPStatus.UNPROCESSABLE_ENTITY))
@@ -35,3 +36,12 @@ async def show_memory(scope: MayReadMemories, memory_id: UUID, door: TheDoor) ->
     if memory is None:
         raise not_found("memory")
     return memory
+
+
+@router.get("/v1/memories/{memory_id}/explain", responses=problems(HTTPStatus.NOT_FOUND))
+async def explain_memory(scope: MayReadMemories, memory_id: UUID, door: TheDoor) -> Explanation:
+    """Say why a memory is there, or a candidate is not: every gate, the features, the policy, the evidence."""
+    explanation = await door.backend.explain(scope, MemoryId(memory_id))
+    if explanation is None:
+        raise not_found("memory")
+    return explanation

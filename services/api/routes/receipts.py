@@ -13,10 +13,13 @@ from services.api.door import TheDoor
 from services.api.openapi import ANY_PROBLEMS, BODY_PROBLEMS, Examples, json_body, problems
 from services.api.problem import not_found
 from services.api.routes.paging import Cursor, Limit
+from services.wire.choices import DescribeRequest, ForgetDescribedRequest, ForgetPreview
 from services.wire.receipts import ForgetRequest, ReceiptPage, ReceiptView
 
 router = APIRouter(tags=["forgetting"], responses=problems(*ANY_PROBLEMS, HTTPStatus.UNPROCESSABLE_ENTITY))
 
+_DESCRIPTIONS: Examples = {"zh": {"description": "我喝咖啡的口味"}, "en": {"description": "everything about my band"}}
+_CONFIRMATIONS: Examples = {"zh": {"description": "我喝咖啡的口味", "digest": "3a" * 32}}
 _EXAMPLES: Examples = {"one memory": {"memory_id": "0195f3a0-7c1e-7d53-9b1a-2f6f3f1f9a10"}}
 
 
@@ -35,6 +38,29 @@ async def forget_memory(
         raise not_found("memory")
     response.headers["Location"] = f"/v1/receipts/{receipt.receipt_id}"
     return receipt
+
+
+@router.post(
+    "/v1/forget/preview", openapi_extra=json_body(DescribeRequest, _DESCRIPTIONS), responses=problems(*BODY_PROBLEMS)
+)
+async def preview_forget(
+    scope: MayForget, request: Annotated[DescribeRequest, Depends(body(DescribeRequest))], door: TheDoor
+) -> ForgetPreview:
+    """Show which memories a description means, and which turns and siblings forgetting them would touch."""
+    return await door.backend.preview(scope, request.description)
+
+
+@router.post(
+    "/v1/forget/described",
+    status_code=HTTPStatus.ACCEPTED,
+    openapi_extra=json_body(ForgetDescribedRequest, _CONFIRMATIONS),
+    responses=problems(HTTPStatus.CONFLICT, *BODY_PROBLEMS),
+)
+async def forget_described(
+    scope: MayForget, request: Annotated[ForgetDescribedRequest, Depends(body(ForgetDescribedRequest))], door: TheDoor
+) -> ReceiptPage:
+    """Forget what a preview showed, irreversibly; refused if it would show something else by now."""
+    return await door.backend.forget_described(scope, request.description, request.digest)
 
 
 @router.get("/v1/receipts")

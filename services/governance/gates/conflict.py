@@ -1,14 +1,17 @@
 """Gate 12: two claims about one thing (R20). Authority and the person's own time decide, not arrival."""
 
-from events.model import Assertion, Candidate, Kind, Outcome
+from events.model import Assertion, Candidate, Claim, Kind, Outcome
 from services.governance.reasons import Reason
 from services.governance.sameness import covers, same_thing, same_value
-from services.governance.view import Living, Ruling, View, Writing, rule
+from services.governance.view import Ruling, View, Writing, rule
 
 
 def conflict(candidate: Candidate, view: View) -> Ruling | None:
-    """Supersede an older contradicting memory; reject one older than what it contradicts, or that withdraws nothing."""
-    against = [living for living in view.living if _contradicts(candidate, living)]
+    """Supersede an older contradicting memory, and reject what is older than what it contradicts or withdraws nothing.
+
+    Two turns of one moment decide nothing: their order of arrival is no order.
+    """
+    against = [living for living in view.living if contradicts(candidate, living.claim)]
     if not against:
         withdrawn = candidate.kind is Kind.PLAN and not candidate.positive
         return rule(Outcome.WORKING_ONLY, Reason.NOTHING_TO_WITHDRAW) if withdrawn else None
@@ -17,11 +20,16 @@ def conflict(candidate: Candidate, view: View) -> Ruling | None:
         return rule(Outcome.REJECTED, Reason.STALE)
     if candidate.assertion is Assertion.INFERRED:
         return rule(Outcome.HELD, Reason.LOWER_CONFIDENCE, latest)
-    return rule(Writing.SUPERSEDE, Reason.NEWER_STATEMENT if candidate.positive else Reason.WITHDRAWN, latest)
+    same_moment = view.turn.occurred_at == latest.occurred_at and view.turn.turn_id != latest.turn_id
+    if same_moment and not candidate.correction:
+        return rule(Writing.DISPUTE, Reason.UNDECIDABLE, latest)
+    reason = Reason.NEWER_STATEMENT if candidate.positive else Reason.WITHDRAWN
+    rivals = (living.memory_id for living in against if living.in_conflict and living is not latest)
+    return rule(Writing.SUPERSEDE, reason, latest, rivals)
 
 
-def _contradicts(candidate: Candidate, living: Living) -> bool:
-    claim = living.claim
+def contradicts(candidate: Claim, claim: Claim) -> bool:
+    """Say whether a new claim cannot be true beside a memory."""
     opposite = candidate.positive != claim.positive
     if candidate.kind is Kind.PLAN and claim.kind is Kind.PLAN and not candidate.positive:
         return opposite and covers(claim, candidate)

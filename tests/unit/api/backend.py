@@ -1,11 +1,22 @@
 """A `Backend` that remembers what it was asked and answers from values a test sets."""
 
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, Literal
 from uuid import UUID, uuid5
 
+from events.errors import PreviewChangedError
 from events.model import Assertion, EventId, Kind, MemoryId, Position, Scope, SubjectId, TenantId
 from services.replay.standing import Standing
+from services.wire.choices import (
+    ConsentPage,
+    ConsentView,
+    ForgetPreview,
+    MeantView,
+    SuppressionPage,
+    SuppressionView,
+)
+from services.wire.explain import Explanation
+from services.wire.inbox import InboxEntry, InboxPage, SettledView
 from services.wire.memories import MemoryDetail, MemoryPage, MemoryStatus, MemoryView, Source
 from services.wire.recall import (
     Cited,
@@ -22,6 +33,7 @@ from services.wire.turns import TurnAnswer, TurnIn, TurnOutcome, Verdict
 
 NOW = datetime(2026, 3, 1, 9, 30, tzinfo=UTC)
 MEMORY = MemoryId(UUID("0195f3a0-7c1e-7d53-9b1a-2f6f3f1f9a10"))
+DIGEST = "3a" * 32
 RECEIPT = EventId(UUID("0195f3a0-7c1e-7d53-9b1a-2f6f3f1f9a11"))
 
 
@@ -113,6 +125,66 @@ class RecordingBackend:
         """Answer a pending receipt."""
         self._called("forget", scope, memory_id)
         return self._receipt(scope) if memory_id == MEMORY and self._sees(scope) else None
+
+    async def preview(self, scope: Scope, description: str) -> ForgetPreview:
+        """Mean the one memory there is."""
+        self._called("preview", scope, description)
+        meant = (MeantView(**view().model_dump(), score=0.6, versions=1),) if self._sees(scope) else ()
+        return ForgetPreview(memories=meant, siblings=(), turns=("t-1",), messages=1, digest=DIGEST)
+
+    async def forget_described(self, scope: Scope, description: str, digest: str) -> ReceiptPage:
+        """Accept the digest of the preview only."""
+        self._called("forget_described", scope, description, digest)
+        if digest != DIGEST:
+            raise PreviewChangedError("out of date")
+        return ReceiptPage(receipts=(self._receipt(scope),))
+
+    async def explain(self, scope: Scope, memory_id: MemoryId) -> Explanation | None:
+        """Explain the one memory there is."""
+        self._called("explain", scope, memory_id)
+        if memory_id != MEMORY or not self._sees(scope):
+            return None
+        return Explanation(
+            memory_id=MEMORY, judgements=(), versions=(view(),), reinforced=0, rivals=(), settled=(), forgotten=False
+        )
+
+    async def inbox(self, scope: Scope) -> InboxPage:
+        """Hold the one memory there is."""
+        self._called("inbox", scope)
+        return InboxPage(entries=(InboxEntry(**view(MemoryStatus.HELD).model_dump(), why="needs_consent"),))
+
+    async def settle(self, scope: Scope, memory_id: MemoryId, *, confirmed: bool) -> SettledView | None:
+        """Settle the one memory there is."""
+        self._called("settle", scope, memory_id, confirmed)
+        if memory_id != MEMORY or not self._sees(scope):
+            return None
+        return SettledView(memory_id=MEMORY, version=1, decision="confirmed" if confirmed else "refused")
+
+    async def consents(self, scope: Scope) -> ConsentPage:
+        """Have one class."""
+        self._called("consents", scope)
+        return ConsentPage(consents=(ConsentView(sensitivity="health", state="none"),))
+
+    async def consent(self, scope: Scope, sensitivity: str, *, given: bool) -> ConsentPage:
+        """Open or close it."""
+        self._called("consent", scope, sensitivity, given)
+        state: Literal["given", "withdrawn"] = "given" if given else "withdrawn"
+        return ConsentPage(consents=(ConsentView(sensitivity=sensitivity, state=state),))
+
+    async def suppressions(self, scope: Scope) -> SuppressionPage:
+        """List one."""
+        self._called("suppressions", scope)
+        return SuppressionPage(suppressions=(SuppressionView(suppression_id=MEMORY, description="我玩什么游戏"),))
+
+    async def suppress(self, scope: Scope, description: str) -> SuppressionView:
+        """Take it."""
+        self._called("suppress", scope, description)
+        return SuppressionView(suppression_id=MEMORY, description=description)
+
+    async def lift(self, scope: Scope, suppression_id: MemoryId) -> bool:
+        """Lift the one there is."""
+        self._called("lift", scope, suppression_id)
+        return suppression_id == MEMORY and self._sees(scope)
 
     async def receipt(self, scope: Scope, receipt_id: EventId) -> ReceiptView | None:
         """Answer the one receipt there is."""

@@ -1,4 +1,4 @@
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
 from typing import Any
 
 import httpx
@@ -6,6 +6,7 @@ import pytest
 
 from events.model import Origin, Role, Scope
 from services.access.rights import TokenRole
+from services.api.openapi import Api
 from services.wire.memories import MemoryStatus
 from services.wire.turns import TurnIn
 from tests.unit.api.backend import MEMORY, RECEIPT, RecordingBackend
@@ -107,6 +108,71 @@ async def test_list_receipts(agent: httpx.AsyncClient) -> None:
     assert [each["receipt_id"] for each in (await agent.get("/v1/receipts")).json()["receipts"]] == [str(RECEIPT)]
 
 
+@pytest.fixture
+async def person(app: Api, bearer: Callable[[TokenRole], dict[str, str]]) -> AsyncIterator[httpx.AsyncClient]:
+    """Talk to the door as the person."""
+    transport, headers = httpx.ASGITransport(app), bearer(TokenRole.PERSON)
+    async with httpx.AsyncClient(transport=transport, base_url="http://door", headers=headers) as client:
+        yield client
+
+
+async def test_forget_by_description(agent: httpx.AsyncClient, backend: RecordingBackend, scope: Scope) -> None:
+    """A preview forgets nothing; its digest, and no other, confirms it."""
+    said = {"description": "我喝咖啡的口味"}
+    shown = (await agent.post("/v1/forget/preview", json=said)).json()
+    assert [(each["memory_id"], each["versions"]) for each in shown["memories"]] == [(str(MEMORY), 1)]
+    done = await agent.post("/v1/forget/described", json={**said, "digest": shown["digest"]})
+    assert (done.status_code, [each["receipt_id"] for each in done.json()["receipts"]]) == (202, [str(RECEIPT)])
+    stale = await agent.post("/v1/forget/described", json={**said, "digest": "0" * 64})
+    assert (stale.status_code, stale.json()["type"].rpartition(":")[2]) == (409, "preview-changed")
+    assert [(name, args[:2]) for name, args in backend.calls[:1]] == [("preview", (scope, said["description"]))]
+
+
+async def test_the_inbox_is_settled_by_the_person(person: httpx.AsyncClient, backend: RecordingBackend) -> None:
+    """What waits is listed; confirming and refusing name one entry."""
+    (entry,) = (await person.get("/v1/inbox")).json()["entries"]
+    assert (entry["memory_id"], entry["why"]) == (str(MEMORY), "needs_consent")
+    for word, decision in (("confirm", "confirmed"), ("refuse", "refused")):
+        settled = (await person.post(f"/v1/inbox/{MEMORY}/{word}")).json()
+        assert settled == {"memory_id": str(MEMORY), "version": 1, "decision": decision}
+    assert [args[2] for name, args in backend.calls if name == "settle"] == [True, False]
+
+
+async def test_consents_and_suppressions(person: httpx.AsyncClient, backend: RecordingBackend) -> None:
+    """A class is opened and closed; a suppression is made, listed and lifted."""
+    assert (await person.get("/v1/consents")).json()["consents"] == [{"sensitivity": "health", "state": "none"}]
+    opened = await person.put("/v1/consents/health", json={"given": True})
+    assert opened.json()["consents"] == [{"sensitivity": "health", "state": "given"}]
+    assert (await person.put("/v1/consents/health", json={"given": "yes"})).status_code == 422
+    made = (await person.post("/v1/suppressions", json={"description": "my job search"})).json()
+    assert made == {"suppression_id": str(MEMORY), "description": "my job search"}
+    assert len((await person.get("/v1/suppressions")).json()["suppressions"]) == 1
+    assert (await person.delete(f"/v1/suppressions/{MEMORY}")).status_code == 204
+    assert [name for name, _ in backend.calls] == ["consents", "consent", "suppress", "suppressions", "lift"]
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "sent"),
+    [
+        ("PUT", "/v1/consents/health", {"given": True}),
+        ("POST", "/v1/suppressions", {"description": "x"}),
+        ("POST", f"/v1/inbox/{MEMORY}/confirm", None),
+        ("POST", f"/v1/inbox/{MEMORY}/refuse", None),
+    ],
+)
+async def test_an_agent_chooses_nothing(
+    agent: httpx.AsyncClient, backend: RecordingBackend, method: str, path: str, sent: dict[str, Any] | None
+) -> None:
+    """Consent and the inbox are the person's own: an agent that talks for them is refused before anything is read."""
+    assert (await agent.request(method, path, json=sent)).status_code == 403
+    assert backend.calls == []
+
+
+async def test_explain(agent: httpx.AsyncClient) -> None:
+    """A memory is explained by its id."""
+    assert (await agent.get(f"/v1/memories/{MEMORY}/explain")).json()["versions"][0]["memory_id"] == str(MEMORY)
+
+
 ABSENT = "0195f3a0-7c1e-7d53-9b1a-000000000000"
 
 
@@ -116,11 +182,14 @@ ABSENT = "0195f3a0-7c1e-7d53-9b1a-000000000000"
         ("GET", f"/v1/memories/{ABSENT}", f"/v1/memories/{MEMORY}", None),
         ("GET", f"/v1/receipts/{ABSENT}", f"/v1/receipts/{RECEIPT}", None),
         ("POST", "/v1/forget", "/v1/forget", "memory_id"),
+        ("GET", f"/v1/memories/{ABSENT}/explain", f"/v1/memories/{MEMORY}/explain", None),
+        ("POST", f"/v1/inbox/{ABSENT}/confirm", f"/v1/inbox/{MEMORY}/confirm", None),
+        ("POST", f"/v1/inbox/{ABSENT}/refuse", f"/v1/inbox/{MEMORY}/refuse", None),
+        ("DELETE", f"/v1/suppressions/{ABSENT}", f"/v1/suppressions/{MEMORY}", None),
     ],
 )
 async def test_foreign_is_absent(
     *,
-    agent: httpx.AsyncClient,
     nobody: httpx.AsyncClient,
     bearer: Callable[[TokenRole], dict[str, str]],
     backend: RecordingBackend,
@@ -138,8 +207,8 @@ async def test_foreign_is_absent(
     headers = bearer(TokenRole.PERSON)
     assert (await nobody.request(method, foreign, headers=headers, **sent(MEMORY))).is_success
     backend.owner = scope.model_copy(update={"subject_id": RECEIPT})
-    one = await agent.request(method, absent, **sent(ABSENT))
-    other = await agent.request(method, foreign, **sent(MEMORY))
+    one = await nobody.request(method, absent, headers=headers, **sent(ABSENT))
+    other = await nobody.request(method, foreign, headers=headers, **sent(MEMORY))
     assert one.status_code == other.status_code == 404
     assert one.content == other.content
 

@@ -78,6 +78,7 @@ def a_memory(candidate: Candidate, at: datetime = NOON, **changes: object) -> Li
         importance=600,
         recorded_at=at,
         occurred_at=at,
+        turn_id=TurnId(uuid4()),
     )
 
 

@@ -1,0 +1,177 @@
+"""What waits for the person: held candidates and contradictions; confirmed, refused, chosen by events (R13, R20)."""
+
+import asyncio
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Final, Literal
+from uuid import uuid5
+
+from events.envelope import Command, NewEvent, Part, StoredEvent, memory_stream
+from events.errors import BadInputError, ConcurrencyError
+from events.log import EventLog, read_command, read_stream
+from events.model import MEMORY_PART, CommandId, Event, MemoryBody, MemoryId, Resolved, Scope
+from events.postgres import Database
+from events.vault import Keyring, Vault
+from projections.changes import Fact, fold
+from projections.embedding import Embedder
+from projections.index import PART as INDEX
+from projections.memories import open_memories
+from services.governance.reasons import Reason
+from services.remembering.indexing import index_of
+from services.remembering.settle import Opened, Settlement, choose, confirm, refuse, rivals_of
+
+_TRIES: Final = 8
+_CONSENT: Final = frozenset({Reason.NEEDS_CONSENT.value, Reason.CONSENT_WITHDRAWN.value})
+
+Why = Literal["needs_consent", "held", "in_conflict"]
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """Something that waits: the memory version, why, and what it is in conflict with."""
+
+    fact: Fact
+    why: Why
+    rivals: tuple[MemoryId, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Settled:
+    """Where something that waited ended: a memory version, or nowhere (`refused`)."""
+
+    memory_id: MemoryId
+    version: int
+    decision: str
+
+
+@dataclass(frozen=True)
+class _Moment:
+    """A person's whole memory stream, opened; decisions hold as long as it has this version."""
+
+    stream: list[StoredEvent]
+    opened: list[Opened]
+    version: int
+
+
+class Inbox:
+    """Settles what waits, as the person says. Confirming is the person's own word and so the highest authority (R22).
+
+    Args:
+        vault: with the right to lease keys.
+        events: the write path.
+        reader: a pool under `cenotaph_reader`.
+        embedder: makes the vector of what is confirmed.
+    """
+
+    def __init__(self, vault: Vault, events: EventLog, reader: Database, embedder: Embedder) -> None:
+        self._vault = vault
+        self._events = events
+        self._reader = reader
+        self._embedder = embedder
+
+    async def waiting(self, scope: Scope) -> list[Waiting]:
+        """List what waits, newest first."""
+        keyring = await self._vault.keyring(scope)
+        moment = await self._moment(keyring)
+        found = []
+        for each in moment.opened:
+            if each.fact.status == "in_conflict":
+                rivals = rivals_of(each.fact.memory_id, moment.stream, moment.opened)
+                found.append(Waiting(each.fact, "in_conflict", rivals))
+            elif each.fact.status == "held":
+                found.append(Waiting(each.fact, "needs_consent" if each.fact.reason in _CONSENT else "held"))
+        return sorted(found, key=lambda each: (each.fact.recorded_at, each.fact.memory_id), reverse=True)
+
+    async def confirm(self, scope: Scope, waiting: MemoryId, actor: str) -> Settled | None:
+        """Make a held candidate a memory, or let one of several in conflict stand; None where there is none such.
+
+        Raises:
+            BadInputError: it was refused.
+        """
+        return await self._settle(scope, waiting, actor, "confirm")
+
+    async def refuse(self, scope: Scope, waiting: MemoryId, actor: str) -> Settled | None:
+        """Drop a held candidate with its content; the messages it came from stay. None where there is none such.
+
+        Raises:
+            BadInputError: it was confirmed, or is in conflict, where one is chosen instead.
+        """
+        return await self._settle(scope, waiting, actor, "refuse")
+
+    async def confirm_class(self, scope: Scope, sensitivity: str, actor: str) -> int:
+        """Confirm everything that waits for consent to a sensitive class; return how much that was."""
+        keyring = await self._vault.keyring(scope)
+        waits = [
+            each.fact.memory_id
+            for each in (await self._moment(keyring)).opened
+            if each.fact.status == "held" and each.fact.reason in _CONSENT and each.body.sensitivity == sensitivity
+        ]
+        for memory in waits:
+            await self.confirm(scope, memory, actor)
+        return len(waits)
+
+    async def _settle(
+        self, scope: Scope, waiting: MemoryId, actor: str, what: Literal["confirm", "refuse"]
+    ) -> Settled | None:
+        """Decide under the version of the stream that was read, again where somebody else wrote meanwhile."""
+        command_id = CommandId(uuid5(waiting, "settle"))
+        keyring = await self._vault.keyring(scope)
+        for attempt in range(_TRIES):
+            async with self._reader.transaction(scope) as connection:
+                if known := await read_command(connection, command_id):
+                    return _settled_before(known, what)
+            moment = await self._moment(keyring)
+            own = next((each for each in moment.opened if each.fact.memory_id == waiting), None)
+            if own is None or own.fact.status not in {"held", "in_conflict"}:
+                return None
+            settlement = _settlement(own, moment, what)
+            events = await self._sealed(keyring, settlement)
+            stream = memory_stream(scope.subject_id)
+            try:
+                await self._events.append(Command(command_id, scope, stream, moment.version, actor, events))
+            except ConcurrencyError:
+                if attempt == _TRIES - 1:
+                    raise
+                await asyncio.sleep(0.005 * 2**attempt)
+            else:
+                return Settled(settlement.memory_id, settlement.version, settlement.decision)
+        return None
+
+    async def _moment(self, keyring: Keyring) -> _Moment:
+        async with self._reader.transaction(keyring.scope) as connection:
+            stream = await read_stream(connection, keyring.scope, memory_stream(keyring.scope.subject_id))
+            facts = [fact for fact in fold({}, stream).values() if fact.status in {"current", "in_conflict", "held"}]
+            bodies = await open_memories(connection, keyring, facts)
+        opened = [Opened(fact, body) for fact in facts if isinstance(body := bodies.get(fact.event_id), MemoryBody)]
+        return _Moment(stream, opened, stream[-1].version if stream else 0)
+
+    async def _sealed(self, keyring: Keyring, settlement: Settlement) -> tuple[NewEvent, ...]:
+        now = datetime.now(UTC)
+        parts: tuple[Part, ...] = ()
+        if settlement.body is not None:
+            (key,) = await keyring.lease(1)
+            (vector,) = await self._embedder.embed_passages([settlement.body.content])
+            index = index_of(keyring, settlement.body, vector, self._embedder.model_id)
+            parts = (Part(MEMORY_PART, settlement.body, key), Part(INDEX, index, key))
+        return tuple(NewEvent(event, now, parts if _carries(event) else ()) for event in settlement.events)
+
+
+def _settlement(own: Opened, moment: _Moment, what: Literal["confirm", "refuse"]) -> Settlement:
+    if own.fact.status == "in_conflict":
+        if what == "refuse":
+            raise BadInputError("it is in conflict with another memory: confirm the one that holds, or forget this one")
+        return choose(own, rivals_of(own.fact.memory_id, moment.stream, moment.opened))
+    if what == "refuse":
+        return refuse(own, moment.stream)
+    return confirm(own, moment.stream, moment.opened)
+
+
+def _carries(event: Event) -> bool:
+    return event.type == "accepted"
+
+
+def _settled_before(known: list[StoredEvent], what: Literal["confirm", "refuse"]) -> Settled:
+    (event,) = (each.event for each in known if isinstance(each.event, Resolved))
+    if (event.decision == "refused") != (what == "refuse"):
+        raise BadInputError(f"it was {event.decision} before; forget a memory, or say the thing again, instead")
+    return Settled(event.memory_id, event.version, event.decision)

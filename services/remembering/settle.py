@@ -1,0 +1,118 @@
+"""What settles something that waits, as events. Pure: from the stream and the opened memories of one moment."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from events.envelope import StoredEvent
+from events.model import (
+    Accepted,
+    CandidateProposed,
+    Conflicted,
+    Event,
+    KeyId,
+    MemoryBody,
+    MemoryId,
+    NotWritten,
+    Resolved,
+    Superseded,
+    Tombstoned,
+)
+from projections.changes import Fact
+from services.governance.gates.conflict import contradicts
+from services.governance.sameness import same_thing, same_value
+
+_CERTAIN = 1000  # thousandths: the person said so
+
+
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """A living memory version with its content."""
+
+    fact: Fact
+    body: MemoryBody
+
+
+@dataclass(frozen=True, slots=True)
+class Settlement:
+    """The events of a decision; `body` is the content of the version that comes into being with it, if one does."""
+
+    events: tuple[Event, ...]
+    memory_id: MemoryId
+    version: int
+    decision: str
+    body: MemoryBody | None = None
+
+
+def confirm(own: Opened, stream: Sequence[StoredEvent], living: Iterable[Opened]) -> Settlement:
+    """Make a held candidate the next version of what it contradicts, a memory of its own, or one with its like.
+
+    Args:
+        own: what is held.
+        stream: the person's memory stream.
+        living: everything that lives at this moment.
+    """
+    held, body = own.fact, own.body
+    others = [each for each in living if each.fact.status != "held"]
+    same = [each for each in others if _says_the_same(body, each.body)]
+    if same:
+        kept = max(same, key=lambda each: each.fact.occurred_at).fact
+        return _resolved("confirmed", kept.memory_id, kept.version, (held.memory_id,))
+    against = sorted((each.fact for each in others if contradicts(body, each.body)), key=lambda fact: fact.occurred_at)
+    memory, version = (against[-1].memory_id, against[-1].version + 1) if against else (held.memory_id, 1)
+    accepted = Accepted(
+        candidate_id=held.memory_id,
+        memory_id=memory,
+        version=version,
+        turn_id=held.turn_id,
+        kind=held.kind,
+        confidence=_CERTAIN,
+        importance=_importance(stream, held.memory_id),
+        cites=held.cites,
+    )
+    before = [Superseded(memory_id=memory, version=version - 1, by_version=version)] if against else []
+    settled = {held.memory_id, *(fact.memory_id for fact in against if fact.status == "in_conflict")} - {memory}
+    after = Resolved(decision="confirmed", memory_id=memory, version=version, settled=tuple(sorted(settled)))
+    return Settlement((*before, accepted, after), memory, version, "confirmed", body)
+
+
+def refuse(own: Opened, stream: Sequence[StoredEvent]) -> Settlement:
+    """Drop a held candidate and destroy its content: by a tombstone without messages, so the deletion is proven."""
+    held = own.fact
+    stone = Tombstoned(memories=(held.memory_id,), messages=(), keys=tuple(_keys(stream, held.memory_id)), topics=())
+    resolved = Resolved(decision="refused", memory_id=held.memory_id, version=held.version)
+    return Settlement((resolved, stone), held.memory_id, held.version, "refused")
+
+
+def choose(own: Opened, rivals: tuple[MemoryId, ...]) -> Settlement:
+    """Let one of several memories in conflict stand."""
+    return _resolved("chosen", own.fact.memory_id, own.fact.version, rivals)
+
+
+def rivals_of(memory: MemoryId, stream: Iterable[StoredEvent], living: Iterable[Opened]) -> tuple[MemoryId, ...]:
+    """Return what a memory is in conflict with, also through others."""
+    waiting = {each.fact.memory_id for each in living if each.fact.status == "in_conflict"}
+    groups = [{*stored.event.memories} for stored in stream if isinstance(stored.event, Conflicted)]
+    found = {memory}
+    while more := {each for group in groups if group & found for each in group & waiting} - found:
+        found |= more
+    return tuple(sorted(found - {memory}))
+
+
+def _resolved(decision: str, memory: MemoryId, version: int, settled: tuple[MemoryId, ...]) -> Settlement:
+    event = Resolved.model_validate({"decision": decision, "memory_id": memory, "version": version, "settled": settled})
+    return Settlement((event,), memory, version, decision)
+
+
+def _says_the_same(one: MemoryBody, other: MemoryBody) -> bool:
+    return one.positive == other.positive and same_thing(one, other) and same_value(one, other)
+
+
+def _importance(stream: Iterable[StoredEvent], candidate: MemoryId) -> int:
+    proposed = (event for stored in stream if isinstance(event := stored.event, CandidateProposed))
+    return next((event.importance for event in proposed if event.candidate_id == candidate), 0)
+
+
+def _keys(stream: Iterable[StoredEvent], candidate: MemoryId) -> Iterable[KeyId]:
+    for stored in stream:
+        if isinstance(stored.event, NotWritten) and stored.event.candidate_id == candidate:
+            yield from (part.key_id for part in stored.parts)

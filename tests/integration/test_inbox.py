@@ -1,0 +1,188 @@
+from collections.abc import AsyncIterator
+
+import pytest
+
+from events.errors import BadInputError, PreviewChangedError
+from events.model import MemoryId, Scope
+from services.governance.policy import shipped_policy
+from services.wire.inbox import InboxEntry
+from services.wire.memories import MemoryStatus
+from tests.plant import START, Plant, planted
+
+
+@pytest.fixture(scope="module")
+async def plant(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Plant]:
+    """Run servers of this module's own."""
+    async with planted(tmp_path_factory.mktemp("inbox")) as plant:
+        yield plant
+
+
+async def waits(plant: Plant, scope: Scope) -> tuple[InboxEntry, ...]:
+    return (await plant.composition.backend.inbox(scope)).entries
+
+
+async def kept(plant: Plant, scope: Scope, status: MemoryStatus = MemoryStatus.ACTIVE) -> dict[MemoryId, str]:
+    await plant.follow()
+    page = await plant.composition.backend.memories(scope, status, 100, None)
+    return {each.memory_id: each.content or "" for each in page.memories}
+
+
+async def hold(plant: Plant, scope: Scope, *said: str) -> MemoryId:
+    (verdict,) = (await plant.say(scope, *said)).verdicts
+    assert verdict.outcome == "held", verdict
+    return verdict.memory_id
+
+
+async def dispute(plant: Plant, scope: Scope) -> tuple[MemoryId, MemoryId]:
+    """Say two things about one key in two turns of the same moment."""
+    for said in ("我住在苏州", "我住在宁波"):
+        await plant.say(scope, said, "好的。", at=START)
+    one, other = (each.memory_id for each in await waits(plant, scope))
+    return one, other
+
+
+async def test_confirming_makes_a_memory_that_is_recalled(plant: Plant) -> None:
+    """A held candidate becomes version 1 under its own id, is found by recall, and waits no more."""
+    scope = await plant.person()
+    held = await hold(plant, scope, "我对花生过敏", "好的。")
+    assert [(each.memory_id, each.why) for each in await waits(plant, scope)] == [(held, "needs_consent")]
+    settled = await plant.composition.backend.settle(scope, held, confirmed=True)
+    assert settled is not None
+    assert (settled.memory_id, settled.version, settled.decision) == (held, 1, "confirmed")
+    await plant.follow()
+    assert list(await plant.recalled(scope, "花生")) == [held]
+    assert await waits(plant, scope) == ()
+
+
+async def test_settling_again_answers_the_same_and_not_otherwise(plant: Plant) -> None:
+    """Confirming twice appends once; refusing what was confirmed is refused itself."""
+    scope = await plant.person()
+    held = await hold(plant, scope, "我对花生过敏", "好的。")
+    once = await plant.composition.backend.settle(scope, held, confirmed=True)
+    length = len(await plant.stream(scope))
+    assert await plant.composition.backend.settle(scope, held, confirmed=True) == once
+    assert len(await plant.stream(scope)) == length
+    with pytest.raises(BadInputError):
+        await plant.composition.backend.settle(scope, held, confirmed=False)
+
+
+async def test_nobody_settles_what_is_anothers(plant: Plant) -> None:
+    """An id of another person is no entry, and stays what it was."""
+    scope, other = await plant.person(), await plant.person()
+    held = await hold(plant, scope, "我对花生过敏", "好的。")
+    assert await plant.composition.backend.settle(other, held, confirmed=True) is None
+    assert [each.memory_id for each in await waits(plant, scope)] == [held]
+
+
+async def test_refusing_destroys_the_content_and_leaves_the_messages(plant: Plant) -> None:
+    """What is refused is a stone with a signed receipt; the turn it came from can still be read."""
+    scope = await plant.person()
+    held = await hold(plant, scope, "我对花生过敏", "好的。")
+    await plant.composition.backend.settle(scope, held, confirmed=False)
+    await plant.follow()
+    (stone,) = (each for each in await plant.stream(scope) if each.event.type == "tombstoned")
+    receipt = await plant.finish(scope, stone.event_id, registry=plant.composition.registry)
+    assert receipt.decision == "deletion_propagated"
+    assert await kept(plant, scope, MemoryStatus.HELD) == {}
+    shown = await plant.composition.backend.memory(scope, held)
+    assert shown is not None
+    assert (shown.status, shown.content) == (MemoryStatus.FORGOTTEN, None)
+
+
+async def test_consent_to_a_class_confirms_what_waits_for_it_and_nothing_else(plant: Plant) -> None:
+    """Consent opens one class: what was held of it is active, what comes later too; another class still waits."""
+    scope = await plant.person()
+    health = await hold(plant, scope, "我对花生过敏", "好的。")
+    money = await hold(plant, scope, "我信用卡还欠着 36500 没还清。", "好的。")
+    await plant.composition.backend.consent(scope, "health", given=True)
+    assert list(await kept(plant, scope)) == [health]
+    assert [each.memory_id for each in await waits(plant, scope)] == [money]
+
+
+async def test_withdrawing_consent_blinds_at_once(plant: Plant) -> None:
+    """No recall returns a memory of the class any more, and one that was asked for is held again."""
+    scope = await plant.person()
+    await plant.say(scope, "请记住我对花生过敏。", "好的。")
+    assert await plant.recalled(scope, "花生")
+    await plant.composition.backend.consent(scope, "health", given=False)
+    assert await plant.recalled(scope, "花生") == {}
+    (verdict,) = (await plant.say(scope, "请记住我对芒果过敏。", "好的。")).verdicts
+    assert (verdict.outcome, verdict.reason) == ("held", "consent_withdrawn")
+    await plant.composition.backend.consent(scope, "health", given=True)
+    assert len(await plant.recalled(scope, "花生 芒果")) == 2
+
+
+@pytest.mark.parametrize("swapped", [False, True])
+async def test_two_turns_of_one_moment_are_in_conflict(plant: Plant, *, swapped: bool) -> None:
+    """Neither arrival order wins: both wait, neither is active, and the one that is chosen stands."""
+    scope = await plant.person()
+    one, other = await dispute(plant, scope)
+    assert await kept(plant, scope) == {}
+    assert {each.why for each in await waits(plant, scope)} == {"in_conflict"}
+    chosen, rival = (other, one) if swapped else (one, other)
+    settled = await plant.composition.backend.settle(scope, chosen, confirmed=True)
+    assert settled is not None
+    assert (settled.memory_id, settled.decision) == (chosen, "chosen")
+    assert list(await kept(plant, scope)) == [chosen]
+    assert list(await kept(plant, scope, MemoryStatus.SUPERSEDED)) == [rival]
+
+
+async def test_a_newer_statement_ends_a_conflict(plant: Plant) -> None:
+    """Saying how it is settles what was undecidable: one version is current, nothing waits."""
+    scope = await plant.person()
+    await dispute(plant, scope)
+    await plant.say(scope, "我住在杭州", "好的。")
+    assert [content for content in (await kept(plant, scope)).values() if "杭州" in content]
+    assert len(await kept(plant, scope)) == 1
+    assert await waits(plant, scope) == ()
+
+
+async def test_what_is_suppressed_is_not_written_in_other_words(plant: Plant) -> None:
+    """A suppression catches what is meant, not what is near; lifting it lets such things in again."""
+    scope = await plant.person()
+    suppression = await plant.composition.backend.suppress(scope, "我喝什么咖啡")
+    again = await plant.composition.backend.suppress(scope, "我喝什么咖啡")
+    assert again.suppression_id == suppression.suppression_id
+    (verdict,) = (await plant.say(scope, "我喝咖啡只喝手冲。", "好的。")).verdicts
+    assert (verdict.outcome, verdict.reason) == ("suppressed", "described_before")
+    await plant.say(scope, "我喝茶只喝岩茶。", "好的。")
+    assert len(await kept(plant, scope)) == 1
+    assert await plant.composition.backend.lift(scope, suppression.suppression_id)
+    assert (await plant.composition.backend.suppressions(scope)).suppressions == ()
+    await plant.say(scope, "我喝咖啡只喝意式。", "好的。")
+    assert len(await kept(plant, scope)) == 2
+
+
+async def test_a_description_forgets_what_its_preview_showed(plant: Plant) -> None:
+    """The preview names memories, turns and siblings; a digest that is out of date forgets nothing."""
+    scope, backend = await plant.person(), plant.composition.backend
+    coffee = await plant.remember(scope, "我喝咖啡只喝手冲。", "好的。")
+    tea = await plant.remember(scope, "我喝茶只喝岩茶。", "好的。")
+    shown = await backend.preview(scope, "忘记我说过的喝咖啡的口味")
+    assert [each.memory_id for each in shown.memories] == [coffee]
+    assert (len(shown.turns), shown.messages, shown.siblings) == (1, 2, ())
+    receipts = await backend.forget_described(scope, "忘记我说过的喝咖啡的口味", shown.digest)
+    assert [each.memory_id for each in receipts.receipts] == [coffee]
+    assert list(await kept(plant, scope)) == [tea]
+    with pytest.raises(PreviewChangedError):
+        await backend.forget_described(scope, "忘记我说过的喝咖啡的口味", shown.digest)
+
+
+async def test_a_memory_and_a_refused_candidate_are_explained(plant: Plant) -> None:
+    """Every gate has a verdict up to the one that decided; nothing the person said is repeated for a refused one."""
+    scope, backend = await plant.person(), plant.composition.backend
+    memory = await plant.remember(scope, "我喝咖啡只喝手冲。", "好的。")
+    shown = await backend.explain(scope, memory)
+    assert shown is not None
+    (judgement,) = shown.judgements
+    assert judgement.outcome == "accepted"
+    assert {gate.verdict for gate in judgement.gates} == {"passed"}
+    assert judgement.policy == shipped_policy().digest
+    (refused,) = (await plant.say(scope, "这次用英文回答", "Sure.")).verdicts
+    why = await backend.explain(scope, refused.memory_id)
+    assert why is not None
+    decided = [(gate.gate, gate.reason) for gate in why.judgements[0].gates if gate.verdict == "decided"]
+    assert decided == [("ephemeral", "one_off")]
+    assert why.judgements[0].gates[-1].verdict == "not_asked"
+    assert "英文" not in why.model_dump_json()
+    assert await backend.explain(await plant.person(), memory) is None
