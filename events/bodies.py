@@ -29,6 +29,14 @@ class Lost:
     key_id: KeyId
 
 
+@dataclass(frozen=True, slots=True)
+class Tampered(Lost):
+    """A body that is missing although its key is not fenced, or is not what was sealed: the incident `body_tampered`.
+
+    To its readers it is lost like one without a key; the audit names its position.
+    """
+
+
 Opened = bytes | Shredded | Lost
 
 
@@ -38,9 +46,7 @@ async def open_bodies(
     """Open body parts of one person's events, by event id and part name.
 
     The fence is read last: a body whose key was fenced meanwhile comes back `Shredded`, whatever was already opened.
-
-    Raises:
-        TamperError: a body is missing although its key is not fenced, or it is not the one its envelope names.
+    One that cannot be opened is an incident and an answer, so that it hides nothing else.
     """
     refs: list[tuple[StoredEvent, PartRef]] = [
         (event, ref) for event, name in wanted if (ref := event.part(name)) is not None
@@ -56,10 +62,19 @@ async def open_bodies(
         if ref.key_id in stones:
             opened[place] = Shredded(ref.key_id)
         elif place not in ciphertexts:
-            raise TamperError(f"body part {ref.name} of event {event.event_id} is missing without tombstone or expiry")
+            opened[place] = tampered(event.event_id, ref.key_id)
         elif ref.key_id not in secrets:
             incidents.error("key_lost", key_id=str(ref.key_id), event_id=str(event.event_id))
             opened[place] = Lost(ref.key_id)
         else:
-            opened[place] = open_part(event, ref, ciphertexts[place], secrets[ref.key_id])
+            try:
+                opened[place] = open_part(event, ref, ciphertexts[place], secrets[ref.key_id])
+            except TamperError:
+                opened[place] = tampered(event.event_id, ref.key_id)
     return opened
+
+
+def tampered(event_id: EventId, key_id: KeyId) -> Tampered:
+    """Report a body that cannot be read for what it should be."""
+    incidents.error("body_tampered", key_id=str(key_id), event_id=str(event_id))
+    return Tampered(key_id)

@@ -1,8 +1,12 @@
 """Reading the sealed index bodies: tag, keyed terms and vector of memory versions (ADR 0003)."""
 
-from collections.abc import Sequence
+from base64 import b64decode
+from collections.abc import Mapping, Sequence
 
-from events.bodies import Lost, Shredded, open_bodies
+import numpy as np
+from numpy.typing import NDArray
+
+from events.bodies import Lost, Opened, Shredded, incidents, open_bodies
 from events.envelope import StoredEvent
 from events.log import fenced
 from events.model import Accepted, EventId, IndexBody, Scope
@@ -10,6 +14,7 @@ from events.postgres import Connection
 from events.vault import Vault
 
 PART = "index"
+_MOST = 2**63 - 1
 
 
 class IndexReader:
@@ -33,8 +38,44 @@ class IndexReader:
         wanted = [event for event in wanted if memories.get(event.event_id) not in stones]
         keyring = await self._vault.keyring(scope)
         opened = await open_bodies(connection, keyring, ((event, PART) for event in wanted))
-        return {
-            event_id: IndexBody.model_validate_json(body)
-            for (event_id, _), body in opened.items()
-            if not isinstance(body, Shredded | Lost)
-        }
+        bodies = index_bodies(opened)
+        for event in wanted:
+            body = opened[event.event_id, PART]
+            if event.event_id not in bodies and not isinstance(body, Shredded):
+                await connection.execute(
+                    "insert into read_model.unreadable values ($1, $2, $3) on conflict do nothing",
+                    event.event_id,
+                    event.position,
+                    "lost" if type(body) is Lost else "tampered",
+                )
+        return bodies
+
+
+def index_bodies(opened: Mapping[tuple[EventId, str], Opened]) -> dict[EventId, IndexBody]:
+    """Read opened index bodies; one that is not what it should be is an incident, and left out as if lost."""
+    bodies = {}
+    for (event_id, _), raw in opened.items():
+        if isinstance(raw, Shredded | Lost):
+            continue
+        try:
+            bodies[event_id] = _checked(IndexBody.model_validate_json(raw))
+        except ValueError as error:
+            incidents.error("body_malformed", event_id=str(event_id), error=type(error).__name__)
+    return bodies
+
+
+def vector_of(body: IndexBody) -> NDArray[np.float32]:
+    """Return the vector of an index body."""
+    return np.frombuffer(b64decode(body.vector), dtype="<f4")
+
+
+def _checked(body: IndexBody) -> IndexBody:
+    """Return a body whose fields the indexes can take.
+
+    Raises:
+        ValueError: a tag is no digest, a term no 63-bit number, or a vector no array of floats.
+    """
+    bytes.fromhex(body.tag or "")
+    if not all(0 <= term <= _MOST for term in body.terms) or not np.isfinite(vector_of(body)).all():
+        raise ValueError("out of range")
+    return body

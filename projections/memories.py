@@ -2,9 +2,11 @@
 
 from collections.abc import Iterable
 
-from events.bodies import Lost, Shredded, open_bodies
+from pydantic import ValidationError
+
+from events.bodies import Lost, Opened, Shredded, open_bodies, tampered
 from events.log import read_events
-from events.model import MEMORY_PART, EventId, MemoryBody
+from events.model import MEMORY_PART, EventId, KeyId, MemoryBody
 from events.postgres import Connection
 from events.vault import Keyring
 from projections.changes import Fact
@@ -16,7 +18,14 @@ async def open_memories(
     """Open the content of memory versions of one person, by the event that brought them."""
     events = await read_events(connection, {fact.event_id for fact in facts})
     opened = await open_bodies(connection, keyring, ((event, MEMORY_PART) for event in events.values()))
-    return {
-        event_id: body if isinstance(body, Shredded | Lost) else MemoryBody.model_validate_json(body)
-        for (event_id, _), body in opened.items()
-    }
+    refs = {(event.event_id, part.name): part for event in events.values() for part in event.parts}
+    return {place[0]: _read(body, place[0], refs[place].key_id) for place, body in opened.items()}
+
+
+def _read(body: Opened, event_id: EventId, key_id: KeyId) -> MemoryBody | Shredded | Lost:
+    if isinstance(body, Shredded | Lost):
+        return body
+    try:
+        return MemoryBody.model_validate_json(body)
+    except ValidationError:
+        return tampered(event_id, key_id)

@@ -1,6 +1,5 @@
 """The vector index as a read model: it follows the log into a Milvus collection."""
 
-from base64 import b64decode
 from collections import defaultdict
 from collections.abc import Collection as AbstractCollection
 from collections.abc import Sequence
@@ -12,9 +11,9 @@ from numpy.typing import NDArray
 from events.envelope import StoredEvent
 from events.model import Accepted, MemoryId, Position, Resolved, Scope, Tombstoned
 from events.postgres import Connection
-from projections.index import IndexReader
+from projections.index import IndexReader, vector_of
 from projections.milvus import Milvus
-from projections.vectors import Hit, Row, Vectors
+from projections.vectors import Hit, Row, Vectors, comparable
 
 
 class Collection(Protocol):
@@ -45,10 +44,12 @@ async def follow(
                     stored.event.memory_id,
                     stored.event.version,
                     stored.position or Position(0),
-                    np.frombuffer(b64decode(body.vector), dtype="<f4"),
+                    vector_of(body),
                 )
                 for stored in own
-                if isinstance(stored.event, Accepted) and (body := bodies.get(stored.event_id)) is not None
+                if isinstance(stored.event, Accepted)
+                and (body := bodies.get(stored.event_id)) is not None
+                and comparable(vector_of(body))
             ]
         )
         gone = {memory for each in own if isinstance(each.event, Tombstoned) for memory in each.event.memories}

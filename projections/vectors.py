@@ -251,6 +251,13 @@ class Vectors:
         self._unflushed = 0
 
 
+def comparable(vector: NDArray[np.float32]) -> bool:
+    """Say whether the index can compare this vector: float32, of its shape, of length 1."""
+    return (
+        vector.shape == (DIMENSION,) and vector.dtype == np.float32 and bool(np.isclose(vector @ vector, 1, atol=1e-3))
+    )
+
+
 def _check(vector: NDArray[np.float32]) -> None:
-    if vector.shape != (DIMENSION,) or vector.dtype != np.float32 or not np.isclose(vector @ vector, 1, atol=1e-3):
+    if not comparable(vector):
         raise ValueError(f"the index compares float32 vectors of shape ({DIMENSION},) and length 1")

@@ -28,12 +28,17 @@ _COUNTS = """
 select (select count(*) from log.event where type = 'tombstoned')
      - (select count(*) from ops.erasure where propagated_at is not null) as pending,
        (select count(*) from ops.dead_letter) as letters,
-       (select count(*) from sessions.turn where not considered) as turns
+       (select count(*) from sessions.turn where not considered) as turns,
+       (select count(*) from read_model.unreadable) as unreadable
 """
 
 
 class Status(Frozen):
-    """How the system is. `lag` counts events a read model has not seen yet, `skipped` those it passed over."""
+    """How the system is. `lag` counts events a read model has not seen yet, `skipped` those it passed over.
+
+    `unreadable` counts memories whose sealed part for the indexes was lost or tampered with; `cenotaph verify` names
+    what was tampered with.
+    """
 
     url: str | None
     pid: int | None
@@ -42,6 +47,7 @@ class Status(Frozen):
     lag: dict[str, int] = Field(default_factory=dict)
     skipped: tuple[Skipped, ...] = ()
     compared: tuple[Standing, ...] = ()
+    unreadable: int | None = None
     turns_waiting: int | None = None
     pending_deletions: int | None = None
     dead_letters: int | None = None
@@ -85,6 +91,7 @@ async def _numbers(connection: Connection) -> dict[str, object]:
         "skipped": tuple(await skipped(connection)),
         "compared": tuple(each for each in await standings(connection) if each.compared_at is not None),
         "lag": {row["name"]: max(0, sealed - 1 - row["position"]) for row in rows},
+        "unreadable": counts["unreadable"],
         "turns_waiting": counts["turns"],
         "pending_deletions": counts["pending"],
         "dead_letters": counts["letters"],
@@ -116,6 +123,7 @@ def _show(found: Status) -> None:
         for model in found.compared:
             word = f"[red]{model.differences} differences[/]" if model.differences else "[green]as the log says[/]"
             table.add_row(f"{model.model} compared", f"{word} at position {model.position}, {model.compared_at:%F %T}")
+        table.add_row("bodies unreadable", str(found.unreadable))
         table.add_row("turns waiting", str(found.turns_waiting))
         table.add_row("deletions pending", str(found.pending_deletions))
         table.add_row("dead letters", str(found.dead_letters))

@@ -31,9 +31,19 @@ create table read_model.compared (
   at        timestamptz not null default clock_timestamp()
 );
 
+-- events whose sealed part for the indexes cannot be read: no read model waits for it, and none can have it
+create table read_model.unreadable (
+  event_id uuid primary key,
+  position bigint,
+  what     text not null, -- lost: its key is gone; tampered: its bytes are not what was sealed
+  at       timestamptz not null default clock_timestamp()
+);
+
 grant usage on schema read_model to cenotaph_reader, cenotaph_projector, cenotaph_prober, cenotaph_eraser;
-grant select on read_model.checkpoint, read_model.skipped, read_model.compared to cenotaph_reader, cenotaph_prober, cenotaph_eraser;
+grant select on read_model.checkpoint, read_model.skipped, read_model.compared, read_model.unreadable
+  to cenotaph_reader, cenotaph_prober, cenotaph_eraser;
 grant select, insert, update on read_model.compared to cenotaph_projector;
 grant select, insert, update, delete on read_model.checkpoint, read_model.skipped to cenotaph_projector;
+grant select, insert on read_model.unreadable to cenotaph_projector;
 grant update on read_model.checkpoint to cenotaph_eraser; -- it follows the log too, for what has expired
 grant insert, update on read_model.skipped to cenotaph_eraser;

@@ -1,6 +1,5 @@
 """Forgetting by description, first half: what would go, shown before anything does (R40, R41)."""
 
-from base64 import b64decode
 from collections.abc import Sequence
 from dataclasses import dataclass
 from hashlib import sha256
@@ -8,15 +7,16 @@ from hashlib import sha256
 import numpy as np
 from numpy.typing import NDArray
 
-from events.bodies import Lost, Shredded, open_bodies
+from events.bodies import open_bodies
 from events.envelope import StoredEvent, memory_stream
 from events.log import read_events, read_stream, read_turns
-from events.model import IndexBody, MemoryBody, MemoryId, MessageId, Scope, TurnId
+from events.model import MemoryBody, MemoryId, MessageId, Scope, TurnId
 from events.postgres import Connection, Database
 from events.vault import Keyring, Vault
 from projections.changes import LIVING, Fact, fold
 from projections.embedding import Embedder
 from projections.index import PART as INDEX
+from projections.index import index_bodies, vector_of
 from projections.memories import open_memories
 from services.describing.matcher import Matcher
 from services.forgetting.plan import plan, trace
@@ -93,11 +93,9 @@ class Previews:
         indexed = [event for event in events.values() if event.part(INDEX) is not None]
         opened = await open_bodies(connection, keyring, ((event, INDEX) for event in indexed))
         found: dict[object, NDArray[np.float32]] = {}
-        for (event_id, _), raw in opened.items():
-            if not isinstance(raw, Shredded | Lost):
-                body = IndexBody.model_validate_json(raw)
-                if body.model == self._embedder.model_id:
-                    found[event_id] = np.frombuffer(b64decode(body.vector), dtype="<f4")
+        for event_id, body in index_bodies(opened).items():
+            if body.model == self._embedder.model_id:
+                found[event_id] = vector_of(body)
         return found
 
 

@@ -11,6 +11,7 @@ from events.log import expired, fenced, read_command
 from events.model import (
     Accepted,
     CandidateProposed,
+    EventId,
     MemoryBody,
     MemoryId,
     NotWritten,
@@ -118,6 +119,13 @@ class Catalogue:
 async def memory_views(connection: Connection, keyring: Keyring, facts: Sequence[Fact]) -> list[MemoryView]:
     """Open memory versions as their person sees them; one that is forgotten or has expired is a stone."""
     opened = await open_memories(connection, keyring, [fact for fact in facts if fact.status not in _STONES])
+    return await views_of(connection, keyring, facts, opened)
+
+
+async def views_of(
+    connection: Connection, keyring: Keyring, facts: Sequence[Fact], opened: Mapping[EventId, object]
+) -> list[MemoryView]:
+    """Show memory versions whose bodies are opened already; what is no body is a stone."""
     bodies = {event_id: body for event_id, body in opened.items() if isinstance(body, MemoryBody)}
     cited = {evidence.message_id for body in bodies.values() for evidence in body.evidence}
     stones: dict[UUID, Gone] = dict.fromkeys(await fenced(connection, keyring.scope, cited), "forgotten")

@@ -5,7 +5,7 @@ from datetime import datetime
 from uuid import UUID, uuid4
 
 from events.bodies import Lost, Shredded, open_bodies
-from events.log import read_events
+from events.log import fenced, read_events
 from events.model import MessageBody, Origin, Scope, SessionId
 from events.postgres import Connection, Database
 from events.vault import Keyring, Vault
@@ -14,10 +14,9 @@ from services.context.compiler import compile_context
 from services.context.roles import Part, policy_of
 from services.context.values import Compiled, Item, Said
 from services.recall.bm25 import Key
-from services.recall.catalogue import memory_views
+from services.recall.catalogue import views_of
 from services.recall.lease import Freshness
 from services.recall.recall import Recall, Recalled, Recollection
-from services.wire.memories import MemoryStatus
 from services.wire.recall import (
     Cited,
     ContextAnswer,
@@ -77,11 +76,13 @@ class Contexts:
         best = recollection.recalled[: request.limit]
         keyring = await self._vault.keyring(scope)
         async with self._reader.transaction(scope) as connection:
-            views = await memory_views(connection, keyring, [each.fact for each in best])
+            bodies = {each.fact.event_id: each.body for each in best}
+            views = await views_of(connection, keyring, [each.fact for each in best], bodies)
+            stones = await fenced(connection, scope, {view.memory_id for view in views})
             found = [
                 Found(**dict(view), score=each.score)
                 for view, each in zip(views, best, strict=True)
-                if view.status in {MemoryStatus.ACTIVE, MemoryStatus.IN_CONFLICT}
+                if view.memory_id not in stones
             ]
             keys = [(each.memory_id, each.version or 0) for each in found]
             context_id = await _record(connection, scope, "search", request.role, keys)

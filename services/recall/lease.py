@@ -1,24 +1,33 @@
 """Until when a memory may be used as it is (R34)."""
 
-from collections.abc import Mapping
 from datetime import datetime, timedelta
 from enum import StrEnum
-from typing import Final
+from fnmatch import fnmatchcase
+from functools import lru_cache
+from importlib.resources import files
 
-from events.model import Kind
+import yaml
 
-LEASE: Final[Mapping[Kind, timedelta | None]] = {
-    Kind.PREFERENCE: timedelta(days=180),
-    Kind.FACT: timedelta(days=180),
-    Kind.FORMAT: timedelta(days=365),
-    Kind.PROFILE: timedelta(days=365),
-    Kind.GOAL: timedelta(days=90),
-    Kind.PROJECT: timedelta(days=30),
-    Kind.PLAN: timedelta(days=30),
-    Kind.PROCEDURE: timedelta(days=90),
-    Kind.EPISODE: None,  # what happened stays true
-    Kind.REFLECTION: None,
-}
+from events.model import Frozen, Kind
+
+
+class Leases(Frozen):
+    """How long memories may be used as they are, in days by kind, and by key where that says more; None for ever."""
+
+    kinds: dict[Kind, int | None]
+    keys: dict[str, int | None]
+
+    def of(self, kind: Kind, key: str | None) -> timedelta | None:
+        """Return how long a memory may be used, None for ever."""
+        fitting = (days for pattern, days in self.keys.items() if key and fnmatchcase(key, pattern))
+        days = next(fitting, self.kinds[kind])
+        return None if days is None else timedelta(days=days)
+
+
+@lru_cache(maxsize=1)
+def leases() -> Leases:
+    """Read the lengths that ship with the program."""
+    return Leases.model_validate(yaml.safe_load((files(__package__) / "lease.yaml").read_text("utf-8")))
 
 
 class Freshness(StrEnum):
@@ -35,18 +44,25 @@ class Freshness(StrEnum):
 
 
 def freshness(
-    kind: Kind, *, verified_at: datetime, now: datetime, high_risk: bool, valid_until: datetime | None = None
+    kind: Kind,
+    key: str | None,
+    *,
+    verified_at: datetime,
+    now: datetime,
+    high_risk: bool,
+    valid_until: datetime | None = None,
 ) -> Freshness:
     """Compare the lease, which ends earlier where the memory itself names an end, with now.
 
     Args:
         kind: says how long the lease is.
-        verified_at: when the memory was last stated or confirmed.
+        key: says it where it knows better.
+        verified_at: when the person last stated or confirmed it.
         now: the present.
         high_risk: whether acting on it wrongly does harm (health, money, safety); then a stale hint is not enough.
         valid_until: until when the person said that it holds.
     """
-    lease = LEASE[kind]
+    lease = leases().of(kind, key)
     ends = [end for end in (valid_until, verified_at + lease if lease is not None else None) if end is not None]
     if not ends or now < min(ends):
         return Freshness.FRESH

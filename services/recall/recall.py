@@ -1,28 +1,29 @@
 """Recall: permission, paths, fact state, rank, fence (R30-R33). What an index returns is a hint; the facts decide."""
 
 import asyncio
-from base64 import b64decode
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from heapq import nlargest
 
 import numpy as np
 import structlog
 from numpy.typing import NDArray
 
-from events.bodies import Lost, Shredded, open_bodies
+from events.bodies import Shredded, open_bodies
 from events.envelope import memory_stream
 from events.errors import UnavailableError
 from events.log import fenced, read_events, read_stream_behind
-from events.model import IndexBody, Kind, MemoryBody, Position, Scope
+from events.model import Kind, MemoryBody, Scope
 from events.postgres import Connection, Database
 from events.vault import Keyring, Vault
 from projections.changes import Fact, State, fold, touched_by
 from projections.choices import read_consents
 from projections.embedding import Embedder
 from projections.facts import newer_events, read_memories
-from projections.follower import place_of, position_of
+from projections.follower import standing
 from projections.index import PART as INDEX
+from projections.index import index_bodies, vector_of
 from projections.keywords import Entry, matching, statistics
 from projections.memories import open_memories
 from projections.tokens import terms
@@ -90,13 +91,15 @@ class Recall:
         keyring, vector = await asyncio.gather(self._vault.keyring(scope), self._embedder.embed_query(query))
         wanted = terms(query, keyring.secret("terms"))
         async with self._reader.transaction(scope) as connection:
-            place = await place_of(connection, "vectors")
-            indexed = Position(min([await position_of(connection, name) for name in ("keywords", "vectors")]))
-        hits, degraded = await self._nearest(place, scope, vector)
+            models = await standing(connection, ("keywords", "vectors"))
+        indexed = min(position for position, _ in models.values())
+        hits, degraded = await self._nearest(models["vectors"][1], scope, vector)
         async with self._reader.transaction(scope) as connection:
             entries = await matching(connection, scope, wanted)
             count, mean = await statistics(connection, scope)
-            proposed = {hit.memory_id for hit in hits} | {entry.memory_id for entry in entries}
+            by_words = keyword_scores(wanted, entries, count=count, mean_length=mean)
+            best = nlargest(_HINTS, by_words, key=lambda key: (by_words[key], key))
+            proposed = {hit.memory_id for hit in hits} | {memory for memory, _ in best}
             newer, _ = await newer_events(connection, scope)
             behind = await read_stream_behind(connection, scope, memory_stream(scope.subject_id), indexed)
             fresh = touched_by((*newer, *behind))
@@ -107,8 +110,9 @@ class Recall:
                 key: float(vector @ found) for key, (found, _) in index.items()
             }
             known = {(entry.memory_id, entry.version) for entry in entries}
-            entries += [entry for key, (_, entry) in index.items() if key not in known]
-            keyword = keyword_scores(wanted, entries, count=count, mean_length=mean)
+            if unknown := [entry for key, (_, entry) in index.items() if key not in known]:
+                by_words = keyword_scores(wanted, entries + unknown, count=count, mean_length=mean)
+            keyword = {key: score for key, score in by_words.items() if key in current}
             allowed = {key: fact for key, fact in current.items() if kinds is None or fact.kind in kinds}
             recollection = await self._open(
                 connection, keyring, allowed, fuse(dense, keyword), now or datetime.now(UTC)
@@ -138,14 +142,10 @@ class Recall:
         events = await read_events(connection, missing)
         opened = await open_bodies(connection, keyring, ((event, INDEX) for event in events.values()))
         found = {}
-        for (event_id, _), raw in opened.items():
-            if isinstance(raw, Shredded | Lost):
-                continue
-            body = IndexBody.model_validate_json(raw)
+        for event_id, body in index_bodies(opened).items():
             if body.model == self._embedder.model_id:
                 key = missing[event_id]
-                vector = np.frombuffer(b64decode(body.vector), dtype="<f4")
-                found[key] = (vector, Entry(key[0], key[1], body.terms, body.length))
+                found[key] = (vector_of(body), Entry(key[0], key[1], body.terms, body.length))
         return found
 
     async def _open(
@@ -165,7 +165,8 @@ class Recall:
                 continue
             state = freshness(
                 fact.kind,
-                verified_at=fact.occurred_at,
+                body.key,
+                verified_at=fact.verified_at,
                 now=now,
                 high_risk=body.sensitivity is not None,
                 valid_until=body.valid_until,

@@ -8,7 +8,7 @@ from uuid import UUID, uuid4
 import pytest
 from structlog.testing import capture_logs
 
-from events.bodies import Lost, Opened, Shredded, open_bodies
+from events.bodies import Lost, Opened, Shredded, Tampered, open_bodies
 from events.envelope import Command, DataKey, NewEvent, Part, StoredEvent, memory_stream
 from events.errors import CenotaphError, ScopeError, TamperError
 from events.log import EventLog, read_stream
@@ -254,11 +254,10 @@ async def test_a_fenced_key_is_shredded_whether_it_is_still_there_or_not(
 
 
 async def test_a_body_that_is_missing_without_a_stone_is_tampering(stores: Stores, log: EventLog, scope: Scope) -> None:
-    """The key lives and no tombstone names it: somebody took the body away."""
-    ring, _, stored = await _kept(stores, log, scope)
+    """The key lives and no tombstone names it: somebody took the body away, which is an incident and no stone."""
+    ring, key, stored = await _kept(stores, log, scope)
     await _remove_body(stores, stored.event_id)
-    with pytest.raises(TamperError, match=str(stored.event_id)):
-        await _open(stores, ring, stored)
+    await _tampered(stores, ring, stored, key.key_id)
 
 
 async def test_a_fence_of_another_person_does_not_shred(stores: Stores, log: EventLog, scope: Scope) -> None:
@@ -270,8 +269,8 @@ async def test_a_fence_of_another_person_does_not_shred(stores: Stores, log: Eve
 
 
 async def test_a_changed_body_is_tampering(stores: Stores, log: EventLog, scope: Scope) -> None:
-    """One flipped byte of a stored ciphertext is found when it is opened."""
-    ring, _, stored = await _kept(stores, log, scope)
+    """One flipped byte of a stored ciphertext is found when it is opened, and is an incident."""
+    ring, key, stored = await _kept(stores, log, scope)
     async with stores.owner.transaction() as connection:
         await connection.execute("set local session_replication_role = replica")
         await connection.execute(
@@ -279,5 +278,13 @@ async def test_a_changed_body_is_tampering(stores: Stores, log: EventLog, scope:
             " where event_id = $1",
             stored.event_id,
         )
-    with pytest.raises(TamperError):
-        await _open(stores, ring, stored)
+    await _tampered(stores, ring, stored, key.key_id)
+
+
+async def _tampered(stores: Stores, ring: Keyring, stored: StoredEvent, key: KeyId) -> None:
+    with capture_logs() as logs:
+        assert await _open(stores, ring, stored) == Tampered(key)
+    assert [(each["event"], each["event_id"], each["log_level"]) for each in logs] == [
+        ("body_tampered", str(stored.event_id), "error")
+    ]
+    assert "烤鸭" not in str(logs)

@@ -14,7 +14,7 @@ from projections.keywords import Entry
 from projections.tokens import terms
 from services.recall.bm25 import Key, keyword_scores
 from services.recall.fusion import fuse
-from services.recall.lease import LEASE, Freshness, freshness
+from services.recall.lease import Freshness, freshness, leases
 from services.recall.ranking import DEFAULT, KIND_VALUE, PRESETS, Features, Preset, Weights, rank, score
 
 SECRET = bytes(32)
@@ -167,7 +167,7 @@ def test_presets_prefer_what_they_are_for() -> None:
 
 def test_every_kind_has_a_value_and_a_lease() -> None:
     """A new kind cannot be forgotten here."""
-    assert set(KIND_VALUE) == set(LEASE) == set(Kind)
+    assert set(KIND_VALUE) == set(leases().kinds) == set(Kind)
 
 
 @given(st.lists(FEATURES, max_size=8), st.randoms(use_true_random=False))
@@ -190,10 +190,24 @@ def test_refuses_a_preset_that_does_not_add_up(weights: Weights, decay: float) -
 
 def test_the_lease_runs_out() -> None:
     """Within the lease a memory is used as it is; after it a hint, or a recheck where harm could come of it."""
-    old, new = NOW - timedelta(days=200), NOW - timedelta(days=1)
-    assert freshness(Kind.PREFERENCE, verified_at=new, now=NOW, high_risk=True) is Freshness.FRESH
-    assert freshness(Kind.PREFERENCE, verified_at=old, now=NOW, high_risk=False) is Freshness.STALE
-    assert freshness(Kind.PREFERENCE, verified_at=old, now=NOW, high_risk=True) is Freshness.RECHECK
-    assert freshness(Kind.EPISODE, verified_at=old, now=NOW, high_risk=True) is Freshness.FRESH
-    assert freshness(Kind.EPISODE, verified_at=new, now=NOW, high_risk=False, valid_until=new) is Freshness.STALE
+    old, new = NOW - timedelta(days=800), NOW - timedelta(days=1)
+    assert freshness(Kind.PREFERENCE, None, verified_at=new, now=NOW, high_risk=True) is Freshness.FRESH
+    assert freshness(Kind.PREFERENCE, None, verified_at=old, now=NOW, high_risk=False) is Freshness.STALE
+    assert freshness(Kind.PREFERENCE, None, verified_at=old, now=NOW, high_risk=True) is Freshness.RECHECK
+    assert freshness(Kind.EPISODE, None, verified_at=old, now=NOW, high_risk=True) is Freshness.FRESH
+    ended = freshness(Kind.EPISODE, None, verified_at=new, now=NOW, high_risk=False, valid_until=new)
+    assert ended is Freshness.STALE
     assert [each for each in Freshness if each.may_drive_a_write] == [Freshness.FRESH]
+
+
+def test_a_name_does_not_go_stale_and_a_plan_does() -> None:
+    """The key says how long, where it knows better than the kind."""
+    long_ago, last_quarter = NOW - timedelta(days=5000), NOW - timedelta(days=90)
+
+    def stale(kind: Kind, key: str | None, said: datetime) -> bool:
+        return freshness(kind, key, verified_at=said, now=NOW, high_risk=False) is Freshness.STALE
+
+    assert not stale(Kind.PROFILE, "identity.name", long_ago)
+    assert stale(Kind.PROFILE, "home.city", long_ago)
+    assert stale(Kind.PLAN, "plan", last_quarter)
+    assert not stale(Kind.PREFERENCE, "taste.food", last_quarter)
