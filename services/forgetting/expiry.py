@@ -14,6 +14,7 @@ from events.log import append, read_events
 from events.model import CommandId, EventId, Expired, KeyId, MemoryId, MessageId, Scope, SubjectId, TenantId
 from events.postgres import Connection, Database
 from events.vault import Vault
+from projections.changes import LIVING
 
 _BATCH = 500
 _ACTOR = "worker:upkeep"
@@ -27,7 +28,7 @@ select m.tenant_id, m.subject_id, m.message_id, m.key_id
 from sessions.message m join sessions.turn t using (tenant_id, turn_id)
 where not m.forgotten and m.recorded_at < $1 and t.considered and not exists (
   select from facts.memory f
-  where f.tenant_id = m.tenant_id and f.status in ('current', 'held') and f.cites @> array[m.message_id])
+  where f.tenant_id = m.tenant_id and f.status = any($3::text[]) and f.cites @> array[m.message_id])
 order by m.recorded_at limit $2
 """
 _APPLIED = "select applied from facts.subject where tenant_id = $1 and subject_id = $2"
@@ -116,7 +117,7 @@ async def _due(connection: Connection, now: datetime, said_before: datetime) -> 
         each = due[_scope(row["tenant_id"], row["subject_id"])]
         each.memories.append(MemoryId(row["memory_id"]))
         each.keys += [part.key_id for part in events[EventId(row["event_id"])].parts]
-    for row in await connection.fetch(_MESSAGES, said_before, _BATCH):
+    for row in await connection.fetch(_MESSAGES, said_before, _BATCH, list(LIVING)):
         each = due[_scope(row["tenant_id"], row["subject_id"])]
         each.messages.append(MessageId(row["message_id"]))
         each.keys.append(KeyId(row["key_id"]))
