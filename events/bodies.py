@@ -7,10 +7,10 @@ import structlog
 
 from events.envelope import PartRef, StoredEvent, open_part
 from events.errors import TamperError
+from events.keyring import Keyring
 from events.log import fenced, read_bodies
 from events.model import EventId, KeyId
 from events.postgres import Connection
-from events.vault import Keyring
 
 incidents = structlog.get_logger("cenotaph.incident")
 

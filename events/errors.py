@@ -55,3 +55,11 @@ class LoginError(UnavailableError):
             f"the database refuses the login {role or 'of the owner'}: run `cenotaph migrate` as the owner first, and"
             " give this process the password of that role (CENOTAPH_LOGINS)"
         )
+
+
+class SecretError(UnavailableError):
+    """A secret cannot be read, kept or destroyed where it lies. Nothing was changed."""
+
+
+class EpochGoneError(SecretError):
+    """The provider does not hold the secret of an epoch."""

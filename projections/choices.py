@@ -9,10 +9,10 @@ from typing import Final
 
 from events.bodies import Lost, Shredded, open_bodies
 from events.envelope import StoredEvent, memory_stream
+from events.keyring import Keyring
 from events.log import fenced, read_choices
 from events.model import ConsentGiven, ConsentWithdrawn, MemoryId, SuppressionAsked, SuppressionBody
 from events.postgres import Connection
-from events.vault import Keyring
 
 SUPPRESSION_PART: Final = "suppression"
 

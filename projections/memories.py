@@ -5,10 +5,10 @@ from collections.abc import Iterable
 from pydantic import ValidationError
 
 from events.bodies import Lost, Opened, Shredded, open_bodies, tampered
+from events.keyring import Keyring
 from events.log import read_events
 from events.model import MEMORY_PART, EventId, KeyId, MemoryBody
 from events.postgres import Connection
-from events.vault import Keyring
 from projections.changes import Fact
 
 

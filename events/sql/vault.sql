@@ -1,34 +1,86 @@
 -- The vault: data key → person key → tenant key → provider epoch. Every `wrapped` is AES-256-GCM under the key above it.
 create schema vault;
 
+-- A key that changes gets a new generation beside the old one. Whatever is wrapped under a key refers to its row, so no key
+-- can go while anything still needs it, and nothing can be wrapped under one that has gone.
 create table vault.epoch (
   epoch_id   uuid primary key, -- the secret itself lies with the provider
-  created_at timestamptz not null default clock_timestamp()
+  created_at timestamptz not null default clock_timestamp(),
+  ready      boolean not null default false -- the provider has it
+);
+
+-- epochs nothing is wrapped under any more; destroyed_at stays empty until the provider has destroyed the secret
+create table vault.retired_epoch (
+  epoch_id     uuid primary key,
+  created_at   timestamptz not null,
+  retired_at   timestamptz not null default clock_timestamp(),
+  destroyed_at timestamptz
 );
 
 create table vault.tenant (
-  tenant_id uuid primary key,
-  epoch_id  uuid not null references vault.epoch,
-  wrapped   bytea not null,
-  lookup    bytea not null -- wrapped secret for keyed digests of outside ids
+  tenant_id  uuid not null,
+  generation integer not null,
+  epoch_id   uuid not null references vault.epoch,
+  wrapped    bytea not null,
+  lookup     bytea not null, -- wrapped secret for keyed digests of outside ids
+  primary key (tenant_id, generation)
 );
+create index tenant_epoch on vault.tenant (epoch_id);
 
 create table vault.person (
-  tenant_id  uuid not null references vault.tenant,
-  subject_id uuid not null,
-  wrapped    bytea not null,
-  lookup     bytea not null, -- wrapped secret for keyed digests: outside ids, tags, terms
-  primary key (tenant_id, subject_id)
+  tenant_id         uuid not null,
+  subject_id        uuid not null,
+  generation        integer not null,
+  tenant_generation integer not null,
+  wrapped           bytea not null,
+  lookup            bytea not null, -- wrapped secret for keyed digests: outside ids, tags, terms
+  primary key (tenant_id, subject_id, generation),
+  foreign key (tenant_id, tenant_generation) references vault.tenant (tenant_id, generation)
 );
+create index person_tenant on vault.person (tenant_id, tenant_generation);
 
 create table vault.data_key (
   key_id     uuid primary key,
   tenant_id  uuid not null,
   subject_id uuid not null,
+  generation integer not null, -- of the person key it is wrapped under
   wrapped    bytea not null,
-  created_at timestamptz not null default clock_timestamp()
+  created_at timestamptz not null default clock_timestamp(),
+  foreign key (tenant_id, subject_id, generation) references vault.person (tenant_id, subject_id, generation)
 );
-create index data_key_person on vault.data_key (tenant_id, subject_id);
+create index data_key_person on vault.data_key (tenant_id, subject_id, generation);
+
+-- people some of whose keys were destroyed since their key last changed; a roll takes the marks it finds when it begins
+create table vault.due (
+  tenant_id  uuid not null,
+  subject_id uuid not null,
+  taken      boolean not null default false,
+  primary key (tenant_id, subject_id, taken)
+);
+
+create function vault.mark_due_v1() returns trigger
+language plpgsql security definer set search_path = '' as $$
+begin
+  insert into vault.due (tenant_id, subject_id)
+    select distinct tenant_id, subject_id from gone on conflict do nothing;
+  return null;
+end $$;
+
+-- an old generation that a roll removes is no reason for another roll; a person without any left is one
+create function vault.mark_gone_v1() returns trigger
+language plpgsql security definer set search_path = '' as $$
+begin
+  insert into vault.due (tenant_id, subject_id)
+    select distinct g.tenant_id, g.subject_id from gone g
+    where not exists (select from vault.person p where p.tenant_id = g.tenant_id and p.subject_id = g.subject_id)
+    on conflict do nothing;
+  return null;
+end $$;
+
+create trigger due after delete on vault.data_key
+  referencing old table as gone for each statement execute function vault.mark_due_v1();
+create trigger due after delete on vault.person
+  referencing old table as gone for each statement execute function vault.mark_gone_v1();
 
 -- outside ids: a keyed digest to find them by, the id itself sealed; subject_id is the nil UUID for the tenant's own
 create table vault.alias (
@@ -45,15 +97,18 @@ create index alias_internal on vault.alias (tenant_id, subject_id, internal);
 do $$
 declare name text;
 begin
-  foreach name in array array['keeper', 'opener', 'eraser'] loop
+  foreach name in array array['keeper', 'opener', 'eraser', 'roller'] loop
     if not exists (select from pg_roles where rolname = 'vault_' || name) then
       execute format('create role %I login', 'vault_' || name);
     end if;
   end loop;
 end $$;
 
-grant usage on schema vault to vault_keeper, vault_opener, vault_eraser;
-grant select on all tables in schema vault to vault_keeper, vault_opener, vault_eraser;
+grant usage on schema vault to vault_keeper, vault_opener, vault_eraser, vault_roller;
+grant select on all tables in schema vault to vault_keeper, vault_opener, vault_eraser, vault_roller;
 grant insert on vault.epoch, vault.tenant, vault.person, vault.data_key, vault.alias to vault_keeper;
 grant insert on vault.data_key to vault_eraser; -- probe keys
 grant delete on vault.data_key to vault_eraser;
+grant insert, update, delete on vault.tenant, vault.person, vault.epoch, vault.due to vault_roller;
+grant insert, update on vault.retired_epoch to vault_roller;
+grant update on vault.data_key to vault_roller; -- it rewraps data keys and destroys none

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 import numpy as np
 
 from events.envelope import StoredEvent, open_part
+from events.keyring import Keyring
 from events.log import read_bodies, read_turns
 from events.model import (
     MEMORY_PART,
@@ -19,7 +20,6 @@ from events.model import (
     TurnFinalized,
 )
 from events.postgres import Connection
-from events.vault import Keyring
 from projections.index import PART as INDEX
 from projections.sessions import message_part
 from services.forgetting.plan import trace

@@ -9,10 +9,11 @@ from numpy.typing import NDArray
 
 from events.bodies import open_bodies
 from events.envelope import StoredEvent, memory_stream
+from events.keyring import Keyring
 from events.log import read_events, read_stream, read_turns
 from events.model import MemoryBody, MemoryId, MessageId, Scope, TurnId
 from events.postgres import Connection, Database
-from events.vault import Keyring, Vault
+from events.vault import Vault
 from projections.changes import LIVING, Fact, fold
 from projections.embedding import Embedder
 from projections.index import PART as INDEX

@@ -4,10 +4,11 @@ from datetime import datetime
 from uuid import UUID
 
 from events.errors import BadInputError
+from events.keyring import Keyring
 from events.log import read_events
 from events.model import EventId, LayerFinding, Scope, Tombstoned
 from events.postgres import Connection, Database
-from events.vault import Keyring, Vault
+from events.vault import Vault
 from services.forgetting.receipt import OUT_OF_SCOPE
 from services.wire.cursor import FOREIGN, cursor_of, read_cursor
 from services.wire.receipts import LayerView, ReceiptPage, ReceiptView

@@ -1,7 +1,7 @@
 """What stays of a forgotten memory: a keyed digest of what it was about, to know it by when it comes back (R41)."""
 
+from events.keyring import Keyring
 from events.model import Claim
-from events.vault import Keyring
 from services.governance.sameness import topic_basis
 
 

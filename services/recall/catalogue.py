@@ -7,6 +7,7 @@ from uuid import UUID
 
 from events.envelope import StoredEvent, considered_command, finalized_command
 from events.errors import BadInputError
+from events.keyring import Keyring
 from events.log import expired, fenced, read_command
 from events.model import (
     Accepted,
@@ -21,7 +22,7 @@ from events.model import (
     TurnId,
 )
 from events.postgres import Connection, Database
-from events.vault import Keyring, Vault
+from events.vault import Vault
 from projections.changes import LIVING, Fact, fold, touched_by
 from projections.facts import newer_events, read_memories, read_page
 from projections.memories import open_memories

@@ -5,10 +5,11 @@ from datetime import datetime
 from uuid import UUID, uuid4
 
 from events.bodies import Lost, Shredded, open_bodies
+from events.keyring import Keyring
 from events.log import fenced, read_events
 from events.model import MessageBody, Origin, Scope, SessionId
 from events.postgres import Connection, Database
-from events.vault import Keyring, Vault
+from events.vault import Vault
 from projections.sessions import message_part, messages_of, recent_turns
 from services.context.compiler import compile_context
 from services.context.roles import Part, policy_of

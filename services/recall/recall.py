@@ -13,10 +13,11 @@ from numpy.typing import NDArray
 from events.bodies import Shredded, open_bodies
 from events.envelope import memory_stream
 from events.errors import UnavailableError
+from events.keyring import Keyring
 from events.log import fenced, read_events, read_stream_behind
 from events.model import Kind, MemoryBody, Scope
 from events.postgres import Connection, Database
-from events.vault import Keyring, Vault
+from events.vault import Vault
 from projections.changes import Fact, State, fold, touched_by
 from projections.choices import read_consents
 from projections.embedding import Embedder

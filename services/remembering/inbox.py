@@ -8,10 +8,11 @@ from uuid import uuid5
 
 from events.envelope import Command, NewEvent, Part, StoredEvent, memory_stream
 from events.errors import BadInputError, ConcurrencyError
+from events.keyring import Keyring
 from events.log import EventLog, read_command, read_stream
 from events.model import MEMORY_PART, CommandId, Event, MemoryBody, MemoryId, Resolved, Scope
 from events.postgres import Database
-from events.vault import Keyring, Vault
+from events.vault import Vault
 from projections.changes import Fact, fold
 from projections.embedding import Embedder
 from projections.index import PART as INDEX

@@ -5,8 +5,8 @@ from base64 import b64encode
 import numpy as np
 from numpy.typing import NDArray
 
+from events.keyring import Keyring
 from events.model import Claim, IndexBody, MemoryBody
-from events.vault import Keyring
 from projections.tokens import terms
 from services.governance.sameness import tag_basis
 

@@ -10,6 +10,7 @@ from events import failpoint
 from events.bodies import Lost, Shredded, open_bodies
 from events.envelope import Command, NewEvent, Part, StoredEvent, finalized_command, memory_stream, turns_stream
 from events.errors import TurnConflictError
+from events.keyring import Keyring, Name
 from events.log import Answer, EventLog, append, read_command
 from events.model import (
     FROM_CONTEXT,
@@ -24,7 +25,7 @@ from events.model import (
     TurnId,
 )
 from events.postgres import Connection, Database
-from events.vault import Keyring, Name, Vault
+from events.vault import Vault
 from projections.sessions import message_part
 from services.governance.secrets import redact
 from services.wire.names import message_name

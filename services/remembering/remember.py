@@ -9,6 +9,7 @@ from uuid import uuid4
 from events.bodies import Lost, Shredded, open_bodies
 from events.envelope import Command, NewEvent, Part, StoredEvent, considered_command, memory_stream
 from events.errors import ConcurrencyError
+from events.keyring import Keyring
 from events.log import EventLog, read_at, read_command
 from events.model import (
     MEMORY_PART,
@@ -25,7 +26,7 @@ from events.model import (
     TurnStatus,
 )
 from events.postgres import Connection, Database
-from events.vault import Keyring, Vault
+from events.vault import Vault
 from projections.changes import LIVING
 from projections.choices import open_choices
 from projections.embedding import Embedder

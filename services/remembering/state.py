@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from events.envelope import memory_stream
+from events.keyring import Keyring
 from events.log import read_tombstones
 from events.model import Claim, Tombstoned
 from events.postgres import Connection
-from events.vault import Keyring
 from projections.changes import State, fold, touched_by
 from projections.facts import newer_events, read_living, read_memories
 from services.governance.sameness import topic_basis

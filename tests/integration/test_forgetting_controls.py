@@ -183,7 +183,7 @@ async def test_a_key_that_comes_back_keeps_the_receipt_pending(plant: Plant, own
         async with plant.vault() as connection:
             for row in rows:
                 await connection.execute(
-                    "insert into vault.data_key values ($1, $2, $3, $4, $5) on conflict do nothing", *row.values()
+                    "insert into vault.data_key values ($1, $2, $3, $4, $5, $6) on conflict do nothing", *row.values()
                 )
 
     receipt = await plant.forget(scope, memory)

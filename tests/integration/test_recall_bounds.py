@@ -5,9 +5,9 @@ from collections.abc import AsyncIterator, Collection
 import pytest
 
 import services.recall.recall as module
+from events.keyring import Keyring
 from events.model import EventId
 from events.postgres import Connection
-from events.vault import Keyring
 from projections.changes import Fact
 from projections.memories import open_memories
 from services.wire.recall import SearchRequest

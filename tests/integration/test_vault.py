@@ -11,6 +11,7 @@ from structlog.testing import capture_logs
 from events.bodies import Lost, Opened, Shredded, Tampered, open_bodies
 from events.envelope import Command, DataKey, NewEvent, Part, StoredEvent, memory_stream
 from events.errors import CenotaphError, ScopeError, TamperError
+from events.keyring import Keyring
 from events.log import EventLog, read_stream
 from events.model import (
     CommandId,
@@ -26,7 +27,7 @@ from events.model import (
 )
 from events.postgres import Database
 from events.provider import FileProvider
-from events.vault import Keyring, Vault
+from events.vault import Vault
 from tests.conftest import Stores
 
 NOW = datetime(2026, 8, 1, 9, tzinfo=UTC)

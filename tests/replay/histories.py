@@ -10,6 +10,7 @@ from uuid import UUID, uuid4
 import numpy as np
 
 from events.envelope import Command, NewEvent, Part, event_id_of, memory_stream, turns_stream
+from events.keyring import Keyring
 from events.log import EventLog
 from events.model import (
     Accepted,
@@ -37,7 +38,7 @@ from events.model import (
     TurnId,
     TurnStatus,
 )
-from events.vault import Keyring, Vault
+from events.vault import Vault
 from projections.sessions import message_part
 from projections.vectors import DIMENSION
 from tests.conftest import Stores

@@ -1,0 +1,205 @@
+"""One person's open keys, and the outside ids that only they can recognise (R4).
+
+A `Keyring` lives for one request and holds what it opened; nothing is cached beyond it. A person's key may change while
+it lives: what is wrapped under another generation makes it open that one, and a lease under one that has gone is made
+again.
+"""
+
+import hmac
+import os
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from hashlib import sha256
+from uuid import UUID, uuid4
+
+import asyncpg
+
+from events.envelope import DataKey, decrypt, encrypt
+from events.errors import UnavailableError
+from events.model import KeyId, Scope, TenantId
+from events.postgres import Connection, Database
+
+_TRIES = 5  # a roll changes a key once
+
+Name = tuple[str, str]
+"""An outside id with its kind: `("turn", "t-17")`."""
+
+
+@dataclass(frozen=True, slots=True)
+class PersonKey:
+    """One generation of a person's key, open, with the secret for keyed digests, which no generation changes."""
+
+    generation: int
+    secret: bytes = field(repr=False)
+    lookup: bytes = field(repr=False)
+
+
+OpenKey = Callable[[Scope, int | None], Awaitable[PersonKey | None]]
+"""Opens a generation of a person's key, the newest where none is named; None where it is gone."""
+
+
+def keyed_digest(secret: bytes, purpose: str, text: str) -> bytes:
+    """HMAC-SHA256 (RFC 2104) of a text for one purpose."""
+    return hmac.digest(secret, f"{purpose}\x00{text}".encode(), sha256)
+
+
+class Keyring:
+    """One person's keys for the length of one request.
+
+    Args:
+        database: a pool to the vault's cluster.
+        scope: whose keys.
+        newest: the person's key.
+        open_key: opens other generations of it.
+    """
+
+    def __init__(self, database: Database, scope: Scope, newest: PersonKey, open_key: OpenKey) -> None:
+        self._database = database
+        self.scope = scope
+        self._newest = newest
+        self._open_key = open_key
+        self._opened = {newest.generation: newest.secret}
+        self._lookup = newest.lookup
+
+    def digest(self, purpose: str, text: str) -> bytes:
+        """Digest a text so that only this person's keyring can recognise it."""
+        return keyed_digest(self._lookup, purpose, text)
+
+    def secret(self, purpose: str) -> bytes:
+        """Derive a secret for keyed hashes of one purpose."""
+        return keyed_digest(self._lookup, "derive", purpose)
+
+    async def lease(self, count: int) -> list[DataKey]:
+        """Make data keys; they are durable in the vault when this returns.
+
+        Raises:
+            UnavailableError: the person's key keeps changing, or the person is gone.
+        """
+        keys = [DataKey(KeyId(uuid4()), os.urandom(32)) for _ in range(count)]
+        if not keys:
+            return keys
+        for _ in range(_TRIES):
+            try:
+                await self._keep(keys)
+            except asyncpg.ForeignKeyViolationError:  # a roll has replaced the person's key
+                newest = await self._open_key(self.scope, None)
+                if newest is None:
+                    break
+                self._newest = newest
+                continue
+            return keys
+        raise UnavailableError("the person's key is being replaced or gone; try again")
+
+    async def load(self, key_ids: Iterable[KeyId]) -> dict[KeyId, bytes]:
+        """Open the data keys that still exist; a destroyed one is simply not in the answer.
+
+        Raises:
+            UnavailableError: the person's key keeps changing.
+        """
+        wanted = list(set(key_ids))
+        if not wanted:
+            return {}
+        for _ in range(_TRIES):
+            async with self._database.connection() as connection:
+                rows = await connection.fetch(
+                    "select key_id, generation, wrapped from vault.data_key where key_id = any($1::uuid[])"
+                    " and tenant_id = $2 and subject_id = $3",
+                    wanted,
+                    self.scope.tenant_id,
+                    self.scope.subject_id,
+                )
+            if await self._opens({row["generation"] for row in rows}):
+                return {
+                    KeyId(row["key_id"]): decrypt(self._opened[row["generation"]], row["wrapped"], row["key_id"].bytes)
+                    for row in rows
+                }
+        raise UnavailableError("the person's key is being replaced; try again")
+
+    async def intern(self, names: Sequence[Name]) -> dict[Name, UUID]:
+        """Map outside ids, each of a kind, to internal ones, making those that are new."""
+        return await intern_names(self._database, self.scope.tenant_id, self.scope.subject_id, self._lookup, names)
+
+    async def find(self, name: Name) -> UUID | None:
+        """Map an outside id to the internal one, None if it was never seen."""
+        async with self._database.connection() as connection:
+            internal: UUID | None = await connection.fetchval(
+                "select internal from vault.alias"
+                " where tenant_id = $1 and subject_id = $2 and kind = $3 and digest = $4",
+                self.scope.tenant_id,
+                self.scope.subject_id,
+                name[0],
+                keyed_digest(self._lookup, *name),
+            )
+        return internal
+
+    async def outside(self, internal: Iterable[UUID]) -> dict[UUID, str]:
+        """Map internal ids back to the outside ones."""
+        async with self._database.connection() as connection:
+            rows = await connection.fetch(
+                "select internal, sealed from vault.alias where tenant_id = $1 and subject_id = $2"
+                " and internal = any($3::uuid[])",
+                self.scope.tenant_id,
+                self.scope.subject_id,
+                list(internal),
+            )
+        return {row["internal"]: decrypt(self._lookup, row["sealed"], row["internal"].bytes).decode() for row in rows}
+
+    async def _keep(self, keys: Sequence[DataKey]) -> None:
+        async with self._database.connection() as connection:
+            await connection.execute(
+                "insert into vault.data_key (key_id, tenant_id, subject_id, generation, wrapped)"
+                " select k, $1, $2, $3, w from unnest($4::uuid[], $5::bytea[]) as t(k, w)",
+                self.scope.tenant_id,
+                self.scope.subject_id,
+                self._newest.generation,
+                [key.key_id for key in keys],
+                [encrypt(self._newest.secret, key.secret, key.key_id.bytes) for key in keys],
+            )
+
+    async def _opens(self, generations: set[int]) -> bool:
+        """Open what is not open yet; say whether all are, for a roll may have removed one since it was read."""
+        for generation in generations - self._opened.keys():
+            opened = await self._open_key(self.scope, generation)
+            if opened is None:
+                return False
+            self._opened[generation] = opened.secret
+        return True
+
+
+async def intern_names(
+    database: Database, tenant: TenantId, subject: UUID, lookup: bytes, names: Sequence[Name]
+) -> dict[Name, UUID]:
+    """Map outside ids to internal ones for whoever holds a lookup secret, making those that are new."""
+    digests = {name: keyed_digest(lookup, *name) for name in dict.fromkeys(names)}
+    async with database.connection() as connection:
+        known = await _aliases(connection, tenant, subject, digests)
+        fresh = {name: uuid4() for name in digests if name not in known}
+        if fresh:
+            await connection.execute(
+                "insert into vault.alias (tenant_id, subject_id, kind, digest, internal, sealed)"
+                " select $1, $2, k, d, i, s from unnest($3::text[], $4::bytea[], $5::uuid[], $6::bytea[])"
+                " as t(k, d, i, s) on conflict do nothing",
+                tenant,
+                subject,
+                [kind for kind, _ in fresh],
+                [digests[name] for name in fresh],
+                list(fresh.values()),
+                [encrypt(lookup, outside.encode(), fresh[kind, outside].bytes) for kind, outside in fresh],
+            )
+            known = await _aliases(connection, tenant, subject, digests)
+    return known
+
+
+async def _aliases(
+    connection: Connection, tenant: TenantId, subject: UUID, digests: dict[Name, bytes]
+) -> dict[Name, UUID]:
+    rows = await connection.fetch(
+        "select a.kind, a.digest, a.internal from unnest($3::text[], $4::bytea[]) as t(kind, digest)"
+        " join vault.alias a on a.tenant_id = $1 and a.subject_id = $2 and a.kind = t.kind and a.digest = t.digest",
+        tenant,
+        subject,
+        [kind for kind, _ in digests],
+        list(digests.values()),
+    )
+    found = {(row["kind"], row["digest"]): row["internal"] for row in rows}
+    return {name: found[place] for name, digest in digests.items() if (place := (name[0], digest)) in found}
