@@ -341,8 +341,12 @@ async def test_a_reader_does_not_write_for_another_person(stores: Stores, world:
             await refused(database, insert + values, other.scope.tenant_id, other.scope.subject_id, scope=world.mine)
 
 
-VAULT_TABLES = ("epoch", "tenant", "person", "data_key", "alias")
-VAULT_MAY = {"keeper": set(VAULT_TABLES), "opener": set[str](), "eraser": {"data_key"}}
+VAULT_TABLES = ("epoch", "tenant", "person", "data_key", "alias", "due", "retired_epoch")
+VAULT_MAY = {
+    "keeper": {"epoch", "tenant", "person", "data_key", "alias"},
+    "opener": set[str](),
+    "eraser": {"data_key"},
+}
 
 
 @pytest.mark.parametrize("role", VAULT_MAY)
@@ -351,7 +355,7 @@ async def test_vault_roles(stores: Stores, world: World, role: str) -> None:
     del world
     async with acting(stores.endpoints.vault_url, f"vault_{role}") as database:
         for table in VAULT_TABLES:
-            column = {"epoch": "epoch_id", "tenant": "tenant_id"}.get(table, "tenant_id")
+            column = "epoch_id" if "epoch" in table else "tenant_id"
             await refused(database, f"update vault.{table} set {column} = {column}")
             await refused(database, f"truncate vault.{table} cascade")
             if (role, table) != ("eraser", "data_key"):
@@ -359,6 +363,23 @@ async def test_vault_roles(stores: Stores, world: World, role: str) -> None:
             if table not in VAULT_MAY[role]:
                 await refused(database, f"insert into vault.{table} select")
         for statement in ("create table vault.mine (x int)", "drop table vault.person", "select pg_read_file('x')"):
+            await refused(database, statement)
+
+
+async def test_a_roller_destroys_no_data_key_and_makes_none(stores: Stores, world: World) -> None:
+    """What rolls the keys may rewrap data keys; making, deleting and outside ids are not its work."""
+    del world
+    async with acting(stores.endpoints.vault_url, "vault_roller") as database:
+        for statement in (
+            "insert into vault.data_key select",
+            "delete from vault.data_key",
+            "truncate vault.data_key",
+            "insert into vault.alias select",
+            "update vault.alias set kind = kind",
+            "delete from vault.alias",
+            "delete from vault.retired_epoch",
+            "alter table vault.data_key disable trigger due",
+        ):
             await refused(database, statement)
 
 
