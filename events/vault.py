@@ -7,6 +7,7 @@ sealed; `events/roll.py` makes copies of the vault useless too.
 import os
 from collections.abc import Awaitable, Callable, Iterable
 from contextlib import suppress
+from datetime import datetime
 from uuid import UUID, uuid4
 
 import asyncpg
@@ -110,6 +111,12 @@ class Vault:
                 "select key_id from vault.data_key where key_id = any($1::uuid[])", list(key_ids)
             )
         return {KeyId(row["key_id"]) for row in rows}
+
+    async def oldest_epoch(self) -> datetime | None:
+        """Say when the oldest epoch in use was born, None in a vault without tenants."""
+        async with self._database.connection() as connection:
+            born: datetime | None = await connection.fetchval("select min(created_at) from vault.epoch")
+        return born
 
     async def _person_key(self, scope: Scope, generation: int | None) -> PersonKey | None:
         """Open a generation of a person's key, the newest where none is named; None where it is gone."""

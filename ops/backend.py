@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
+from datetime import datetime
 
 from events.errors import CenotaphError, PreviewChangedError, UnavailableError
 from events.model import EventId, MemoryId, Position, Scope, SubjectId, TenantId
@@ -208,6 +209,15 @@ class System:
         """
         async with asyncio.timeout(_SIGN_S), self.reader.connection() as connection:
             return await standings(connection)
+
+    async def oldest_epoch(self) -> datetime | None:
+        """Return when the oldest epoch of the vault's keys was born.
+
+        Raises:
+            UnavailableError: the vault does not answer.
+        """
+        async with asyncio.timeout(_SIGN_S):
+            return await self.vault.oldest_epoch()
 
     async def health(self) -> dict[str, str]:
         """Ask every store for a sign of life."""

@@ -2,7 +2,7 @@
 
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from datetime import timedelta
+from datetime import time, timedelta
 from functools import cached_property
 
 import redis.asyncio as redis
@@ -17,6 +17,8 @@ from events.model import Scope, TenantId
 from events.place import Folder, Place
 from events.postgres import Database
 from events.provider import FileProvider
+from events.roll import Roller
+from events.schedule import Schedule
 from events.sealer import Sealer
 from events.vault import Vault
 from ops.backend import System
@@ -63,7 +65,7 @@ from services.remembering.ingest import Ingest
 from services.remembering.remember import Rememberer
 from services.replay.diff import Differ
 from services.wire.limits import Limits
-from workers import compare, erase, project, remember, seal, upkeep
+from workers import compare, erase, project, remember, roll, seal, upkeep
 from workers.delivery import Delivery, Route
 from workers.ingest import TurnStream
 from workers.jobs import ERASE, REMEMBER, TURNS, Jobs
@@ -123,6 +125,21 @@ class Composition:
     def vault(self, role: str) -> Vault:
         """Return the vault under a role, `vault_` left out."""
         return Vault(self._pool(self.endpoints.vault_url, f"vault_{role}"), FileProvider(self.settings.keys))
+
+    @property
+    def roller(self) -> Roller:
+        """What rolls the vault's keys."""
+        return Roller(self._pool(self.endpoints.vault_url, "vault_roller"), FileProvider(self.settings.keys))
+
+    @property
+    def schedule(self) -> Schedule:
+        """When they roll."""
+        settings = self.settings
+        return Schedule(
+            time.fromisoformat(settings.key_roll_at),
+            timedelta(hours=settings.key_roll_every_h),
+            timedelta(days=settings.key_copies_days),
+        )
 
     def _pool(self, url: str, role: str | None) -> Database:
         if (url, role) not in self._pools:
@@ -233,7 +250,7 @@ class Composition:
             chooser=Chooser(keeper, self.events, reader, shipped_policy()),
             waiting=Inbox(keeper, self.events, reader, self.embedder),
             explainer=Explainer(reader, keeper),
-            receipt_book=Receipts(reader, keeper),
+            receipt_book=Receipts(reader, keeper, self.schedule),
             vault=keeper,
             keys=self.api_keys,
             reader=reader,
@@ -320,6 +337,7 @@ class Composition:
             self.registry,
             Tombstones(self.second_place),
             Signer(self.settings.keys),
+            schedule=self.schedule,
         )
 
     # ── workers ───────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -362,6 +380,7 @@ class Composition:
                 [lambda: erase.resume(self.finisher)],
                 [lambda: erase.EraseJobs(self.finisher, self.letters).route()],
             ),
+            "roll": ([lambda: roll.roll(self.roller, self.schedule)], []),
         }
 
     @property

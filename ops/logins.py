@@ -34,6 +34,7 @@ PARTS: Mapping[str, Logins] = MappingProxyType(
         "project": Logins(("projector",), ("opener",)),
         "ingest": Logins(("reader", "appender"), ("keeper",)),
         "remember": Logins(("reader", "appender", "projector"), ("keeper",)),
+        "roll": Logins(vault=("roller",)),
         "erase": Logins(("reader", "appender", "eraser", "prober"), ("keeper", "opener", "eraser")),
         "upkeep": Logins(("eraser",), ("eraser",)),
     }

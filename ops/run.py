@@ -15,7 +15,7 @@ from services.api.app import create_app
 from services.api.server import server_config
 from workers.delivery import Route
 
-ALL_WORKERS = ("seal", "project", "ingest", "remember", "erase", "upkeep")
+ALL_WORKERS = ("seal", "project", "ingest", "remember", "erase", "upkeep", "roll")
 
 
 class Running:

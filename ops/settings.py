@@ -51,6 +51,7 @@ PostgresUrl = Annotated[str, AfterValidator(_postgres)]
 RedisUrl = Annotated[str, AfterValidator(_redis)]
 MilvusUri = Annotated[str, AfterValidator(_milvus)]
 Count = Annotated[int, Field(ge=1)]
+TimeOfDay = Annotated[str, Field(pattern=r"^([01]\d|2[0-3]):[0-5]\d$")]
 
 
 class Settings(BaseSettings):
@@ -86,6 +87,9 @@ class Settings(BaseSettings):
     upkeep_every_s: Count = 60
     compare_every_s: Annotated[int, Field(ge=0)] = 86_400
     vectors_within_ms: Count = 3_000
+    key_roll_at: TimeOfDay = "03:00"
+    key_roll_every_h: Annotated[int, Field(ge=1, le=744)] = 24
+    key_copies_days: Annotated[int, Field(ge=0)] = 0
     checkpoint_every_s: Count = 60
     checkpoint_every_events: Count = 5000
     max_future_skew_s: Annotated[int, Field(ge=0)] = int(_LIMITS.max_skew.total_seconds())

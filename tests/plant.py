@@ -155,6 +155,7 @@ class Plant:
             registry or self.registry(),
             Tombstones(Folder(self.composition.settings.second_place)),
             Signer(self.composition.settings.keys),
+            schedule=self.composition.schedule,
         )
 
     def registry(self, *layers: Layer) -> Registry:

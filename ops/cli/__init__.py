@@ -1,6 +1,6 @@
 """The command line: `cenotaph`."""
 
-from ops.cli import letters
+from ops.cli import keys, letters
 from ops.cli.access import create, tenant, token
 from ops.cli.audit import audit
 from ops.cli.demo import demo
@@ -39,4 +39,7 @@ app.add_typer(tenant, name="tenant")
 for name, action in letters.COMMANDS.items():
     letters.letters.command(name)(expanded(action))
 app.add_typer(letters.letters, name="dead-letters")
+for name, action in keys.COMMANDS.items():
+    keys.keys.command(name)(expanded(action))
+app.add_typer(keys.keys, name="keys")
 app.add_typer(evaluate, name="eval")

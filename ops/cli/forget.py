@@ -120,6 +120,10 @@ def table_of(receipt: answers.Receipt, count: int | None = None) -> Table:
         colour = "green" if layer.state in _GOOD else "red" if layer.state == "present" else "yellow"
         found = "  ".join(f"{name} {count}" for name, count in layer.checks.items())
         table.add_row(layer.layer, f"[{colour}]{layer.state}[/]", found, f"{after:.0f} ms")
+    if receipt.keys_die_by is not None:
+        when = f"{receipt.keys_die_by:%Y-%m-%d %H:%M} UTC"
+        table.caption = f"copies of its keys, in backups and logs of the vault, open nothing from {when} on"
+        table.caption_justify = "left"
     return table
 
 

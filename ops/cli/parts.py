@@ -26,7 +26,9 @@ def api(
 
 
 def worker(
-    names: Annotated[list[str], typer.Argument(help="seal, project, ingest, remember, erase, upkeep", metavar="NAME…")],
+    names: Annotated[
+        list[str], typer.Argument(help="seal, project, ingest, remember, erase, upkeep, roll", metavar="NAME…")
+    ],
     place: Place,
 ) -> None:
     """Run some workers only, on the stores named by DATABASE_URL, VAULT_URL, REDIS_URL and MILVUS_URI."""

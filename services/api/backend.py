@@ -1,6 +1,7 @@
 """What the door needs from the rest of the system."""
 
 from collections.abc import Sequence
+from datetime import datetime
 from typing import Protocol
 
 from events.model import EventId, MemoryId, Scope, SubjectId, TenantId
@@ -135,6 +136,10 @@ class Backend(Protocol):
         Raises:
             UnavailableError: The log does not answer.
         """
+        ...
+
+    async def oldest_epoch(self) -> datetime | None:
+        """Return when the oldest epoch of the vault's keys was born, None where there is none yet."""
         ...
 
     async def health(self) -> dict[str, str]:

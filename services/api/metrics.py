@@ -1,6 +1,8 @@
-"""Counts of requests by route and status, and how read models stand: no ids, no content, few series (R72)."""
+"""Counts of requests by route and status, and how read models and keys stand: no ids, no content, few series (R72)."""
 
+import math
 from collections.abc import Iterable
+from datetime import UTC, datetime
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
@@ -23,6 +25,13 @@ class RequestMetrics:
         self._skipped = _by_model(registry, "skipped_events", "Events of a newer build that it passed over.")
         self._differences = _by_model(registry, "differences", "Entries that were not what the log makes of them.")
         self._compared = _by_model(registry, "compared_timestamp_seconds", "When it was last compared with the log.")
+        self._epoch = Gauge(
+            "cenotaph_oldest_key_epoch_age_seconds", "Age of the oldest epoch of the vault's keys.", registry=registry
+        )
+
+    def note_epoch(self, born: datetime | None) -> None:
+        """Show how old the oldest epoch is; NaN where that is not known, or there is none."""
+        self._epoch.set(math.nan if born is None else (datetime.now(UTC) - born).total_seconds())
 
     def stand(self, standings: Iterable[Standing]) -> None:
         """Show how each read model stands, and nothing of those that nobody knows of now."""

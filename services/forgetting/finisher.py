@@ -16,6 +16,7 @@ from events.envelope import Command, NewEvent, StoredEvent, decrypt, encrypt, me
 from events.log import append, read_at, read_stream
 from events.model import CommandId, ErasureVerified, KeyId, LayerFinding, Position, Tombstoned
 from events.postgres import Database, Row
+from events.schedule import Schedule
 from events.vault import Vault
 from services.forgetting.layers import Registry
 from services.forgetting.prepare import prepare
@@ -48,16 +49,25 @@ class Finisher:
         registry: every layer and every probe.
         second_place: where tombstones lie outside the database.
         signer: signs receipts.
+        schedule: when keys roll.
     """
 
     def __init__(
-        self, eraser: Database, vault: Vault, registry: Registry, second_place: Tombstones, signer: Signer
+        self,
+        eraser: Database,
+        vault: Vault,
+        registry: Registry,
+        second_place: Tombstones,
+        signer: Signer,
+        *,
+        schedule: Schedule,
     ) -> None:
         self._eraser = eraser
         self._vault = vault
         self._registry = registry
         self._second_place = second_place
         self._signer = signer
+        self._schedule = schedule
 
     async def finish(self, position: Position) -> Stage | None:
         """Go as far as possible with the tombstone at a position; None where there is none.
@@ -188,7 +198,7 @@ class Finisher:
     async def _receipt(self, tombstone: StoredEvent, findings: list[LayerFinding], negatives: dict[str, int]) -> None:
         """Append the signed receipt; a repeated finish finds the first one and keeps it."""
         now = datetime.now(UTC)
-        statement = statement_of(tombstone, findings, negatives, now)
+        statement = statement_of(tombstone, findings, negatives, now, self._schedule)
         event = ErasureVerified(
             tombstone=tombstone.event_id,
             decision="deletion_propagated",

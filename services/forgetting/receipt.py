@@ -16,6 +16,7 @@ from events.canon import encode
 from events.envelope import StoredEvent
 from events.keyfile import key_file, write_once
 from events.model import LayerFinding, Tombstoned
+from events.schedule import Schedule
 
 OUT_OF_SCOPE = (
     "model providers that saw a prompt",
@@ -41,9 +42,16 @@ def decide(findings: Sequence[LayerFinding], tombstone_position: int) -> Decisio
 
 
 def statement_of(
-    tombstone: StoredEvent, findings: Sequence[LayerFinding], negatives: dict[str, int], propagated_at: datetime
+    tombstone: StoredEvent,
+    findings: Sequence[LayerFinding],
+    negatives: dict[str, int],
+    propagated_at: datetime,
+    schedule: Schedule,
 ) -> str:
-    """Write what is signed."""
+    """Write what is signed.
+
+    The last key that opened any of it dies right after the signature, so `keys_die_by` is computed from that moment.
+    """
     event = tombstone.event
     assert isinstance(event, Tombstoned), "receipts are for tombstones"  # noqa: S101 - narrows the type
     return encode(
@@ -57,7 +65,7 @@ def statement_of(
             "layers": [finding.model_dump(mode="json", exclude_none=True) for finding in findings],
             "negative_queries": negatives,
             "decision": "deletion_propagated",
-            "keys_die_by": None,
+            "keys_die_by": schedule.keys_die_by(propagated_at),
             "out_of_scope": OUT_OF_SCOPE,
             "injected_turns": event.injected,
             "requested_at": tombstone.recorded_at,

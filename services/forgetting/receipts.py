@@ -1,13 +1,16 @@
 """Receipts as their person sees them: pending ones fill layer by layer, propagated ones are signed."""
 
-from datetime import datetime
+from datetime import UTC, datetime
 from uuid import UUID
+
+import orjson
 
 from events.errors import BadInputError
 from events.keyring import Keyring
 from events.log import read_events
 from events.model import EventId, LayerFinding, Scope, Tombstoned
 from events.postgres import Connection, Database
+from events.schedule import Schedule
 from events.vault import Vault
 from services.forgetting.receipt import OUT_OF_SCOPE
 from services.wire.cursor import FOREIGN, cursor_of, read_cursor
@@ -20,17 +23,19 @@ class Receipts:
     Args:
         reader: a pool under `cenotaph_reader`.
         vault: with the right to open keys, for the outside ids of turns.
+        schedule: when keys roll.
     """
 
-    def __init__(self, reader: Database, vault: Vault) -> None:
+    def __init__(self, reader: Database, vault: Vault, schedule: Schedule) -> None:
         self._reader = reader
         self._vault = vault
+        self._schedule = schedule
 
     async def show(self, scope: Scope, receipt_id: EventId) -> ReceiptView | None:
         """Show how far one deletion has come; the receipt's id is the tombstone's."""
         keyring = await self._vault.keyring(scope)
         async with self._reader.transaction(scope) as connection:
-            return await _view(connection, keyring, receipt_id)
+            return await self._view(connection, keyring, receipt_id)
 
     async def page(self, scope: Scope, limit: int, cursor: str | None) -> ReceiptPage:
         """List deletions, newest first.
@@ -53,50 +58,58 @@ class Receipts:
                 last,
                 limit + 1,
             )
-            views = [await _view(connection, keyring, EventId(row["event_id"])) for row in rows[:limit]]
+            views = [await self._view(connection, keyring, EventId(row["event_id"])) for row in rows[:limit]]
         cursor = cursor_of(rows[limit - 1]["recorded_at"], rows[limit - 1]["event_id"]) if len(rows) > limit else None
         return ReceiptPage(receipts=tuple(view for view in views if view is not None), next_cursor=cursor)
 
+    async def _view(self, connection: Connection, keyring: Keyring, receipt_id: EventId) -> ReceiptView | None:
+        tombstone = (await read_events(connection, [receipt_id])).get(receipt_id)
+        if tombstone is None or not isinstance(tombstone.event, Tombstoned):
+            return None
+        event = tombstone.event
+        row = await connection.fetchrow(
+            "select layers, negatives, propagated_at, statement, signature, signing_key"
+            " from ops.erasure where tombstone = $1",
+            receipt_id,
+        )
+        names = await keyring.outside(event.injected) if event.injected else {}
+        view = ReceiptView(
+            receipt_id=receipt_id,
+            memory_id=event.memories[0],
+            tenant_id=keyring.scope.tenant_id,
+            tombstone_version=tombstone.version,
+            decision="DELETION_PENDING",
+            layers=(),
+            negative_queries={},
+            # at the earliest: while it is pending, keys may still be there
+            keys_die_by=self._schedule.keys_die_by(datetime.now(UTC)),
+            out_of_scope=OUT_OF_SCOPE,
+            injected_turns=tuple(names[turn] for turn in event.injected if turn in names),
+            requested_at=tombstone.recorded_at,
+        )
+        if row is None:
+            return view
+        findings = [LayerFinding.model_validate(each) for each in row["layers"]]
+        return view.model_copy(
+            update={
+                "decision": "DELETION_PENDING" if row["propagated_at"] is None else "deletion_propagated",
+                "layers": tuple(
+                    LayerView(layer=each.layer, state=each.state, checks=each.checks, at=each.at) for each in findings
+                ),
+                "negative_queries": row["negatives"],
+                "keys_die_by": view.keys_die_by if row["statement"] is None else _signed(row["statement"]),
+                "propagated_at": row["propagated_at"],
+                "statement": row["statement"],
+                "signature": row["signature"],
+                "signing_key": row["signing_key"],
+            }
+        )
 
-async def _view(connection: Connection, keyring: Keyring, receipt_id: EventId) -> ReceiptView | None:
-    tombstone = (await read_events(connection, [receipt_id])).get(receipt_id)
-    if tombstone is None or not isinstance(tombstone.event, Tombstoned):
-        return None
-    event = tombstone.event
-    row = await connection.fetchrow(
-        "select layers, negatives, propagated_at, statement, signature, signing_key"
-        " from ops.erasure where tombstone = $1",
-        receipt_id,
-    )
-    names = await keyring.outside(event.injected) if event.injected else {}
-    view = ReceiptView(
-        receipt_id=receipt_id,
-        memory_id=event.memories[0],
-        tenant_id=keyring.scope.tenant_id,
-        tombstone_version=tombstone.version,
-        decision="DELETION_PENDING",
-        layers=(),
-        negative_queries={},
-        out_of_scope=OUT_OF_SCOPE,
-        injected_turns=tuple(names[turn] for turn in event.injected if turn in names),
-        requested_at=tombstone.recorded_at,
-    )
-    if row is None:
-        return view
-    findings = [LayerFinding.model_validate(each) for each in row["layers"]]
-    return view.model_copy(
-        update={
-            "decision": "DELETION_PENDING" if row["propagated_at"] is None else "deletion_propagated",
-            "layers": tuple(
-                LayerView(layer=each.layer, state=each.state, checks=each.checks, at=each.at) for each in findings
-            ),
-            "negative_queries": row["negatives"],
-            "propagated_at": row["propagated_at"],
-            "statement": row["statement"],
-            "signature": row["signature"],
-            "signing_key": row["signing_key"],
-        }
-    )
+
+def _signed(statement: str) -> datetime | None:
+    """Read out of a statement by when the keys die."""
+    value = orjson.loads(statement)["keys_die_by"]
+    return None if value is None else datetime.fromisoformat(value)
 
 
 def _before(cursor: str) -> tuple[datetime, UUID]:

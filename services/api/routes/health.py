@@ -51,4 +51,8 @@ async def metrics(request: Request, door: TheDoor) -> Response:
         counted.stand(await door.backend.standings())
     except (CenotaphError, OSError):
         counted.stand(())
+    try:
+        counted.note_epoch(await door.backend.oldest_epoch())
+    except (CenotaphError, OSError):
+        counted.note_epoch(None)
     return Response(generate_latest(counted.registry), headers={"Content-Type": CONTENT_TYPE_LATEST})

@@ -212,6 +212,11 @@ class RecordingBackend:
         facts = Standing(model="facts", skipped=3, position=Position(9), compared=8, differences=2, compared_at=NOW)
         return [facts, Standing(model="keywords", skipped=0)]
 
+    async def oldest_epoch(self) -> datetime | None:
+        """Answer a day in the past."""
+        self._called("oldest_epoch")
+        return NOW
+
     async def health(self) -> dict[str, str]:
         """Answer what the test set."""
         if self.fails is not None:

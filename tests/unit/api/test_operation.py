@@ -1,6 +1,7 @@
 import io
 import json
 import logging
+import re
 from contextlib import redirect_stderr, redirect_stdout
 
 import httpx
@@ -105,6 +106,7 @@ async def test_metrics(agent: httpx.AsyncClient) -> None:
     assert 'cenotaph_http_requests_total{method="GET",route="unmatched",status="404"} 1.0' in text
     assert 'method="other"' in text
     assert "beef" not in text.lower()
+    assert re.search(r"^cenotaph_oldest_key_epoch_age_seconds [1-9]", text, flags=re.MULTILINE)
     assert str(MEMORY) not in text
 
 
@@ -117,6 +119,14 @@ async def test_metrics_of_read_models(agent: httpx.AsyncClient, backend: Recordi
     assert 'differences{model="keywords"}' not in text
     backend.fails = UnavailableError("log")
     assert 'model="facts"' not in (await agent.get("/metrics")).text
+
+
+async def test_metrics_while_the_vault_is_away(nobody: httpx.AsyncClient, backend: RecordingBackend) -> None:
+    """The age of the keys is not known then, and the rest is still counted."""
+    backend.fails = UnavailableError("down")
+    answer = await nobody.get("/metrics")
+    assert answer.status_code == 200
+    assert "cenotaph_oldest_key_epoch_age_seconds NaN" in answer.text
 
 
 async def test_openapi(nobody: httpx.AsyncClient) -> None:

@@ -1,6 +1,7 @@
 """When layers have proven enough, and what a signature is worth."""
 
-from datetime import UTC, datetime
+import json
+from datetime import UTC, datetime, time, timedelta
 from pathlib import Path
 from typing import get_args
 from uuid import uuid4
@@ -10,12 +11,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from events.model import LayerFinding, MemoryId, Tombstoned
+from events.schedule import Schedule
 from services.forgetting.finisher import negatives_of
 from services.forgetting.layers import State, finding
 from services.forgetting.receipt import Signer, decide, statement_of, verify
 from tests.unit.forgetting.make import stored
 
 NOW = datetime(2026, 8, 1, tzinfo=UTC)
+NIGHTLY = Schedule(time(3), timedelta(days=1))
 PROVEN = ("absent", "purged", "masked", "drained", "unreclaimed", "not_configured")
 FINDINGS = st.builds(
     LayerFinding,
@@ -44,6 +47,13 @@ def test_a_state_is_computed_from_its_counts(checks: dict[str, int]) -> None:
     assert (found.state == "present") is hits
 
 
+def test_the_statement_says_by_when_the_keys_die() -> None:
+    """The time is that of the schedule, computed from the signature, in the words of the other times."""
+    tombstone = stored(Tombstoned(memories=(MemoryId(uuid4()),), messages=(), keys=()), position=7)
+    statement = json.loads(statement_of(tombstone, [], {}, NOW, NIGHTLY))
+    assert datetime.fromisoformat(statement["keys_die_by"]) == NIGHTLY.keys_die_by(NOW)
+
+
 def test_negative_queries_are_summed_over_layers() -> None:
     """Each way of asking is one number; counts of neighbours and entries are no queries."""
     findings = [
@@ -57,7 +67,9 @@ def test_a_signature_holds_for_one_statement_and_one_key(tmp_path: Path) -> None
     """Another byte, another signature, another key, and garbage in their place all fail; the key is kept."""
     signer, other = Signer(tmp_path / "one"), Signer(tmp_path / "other")
     tombstone = stored(Tombstoned(memories=(MemoryId(uuid4()),), messages=(), keys=()), position=7)
-    statement = statement_of(tombstone, [finding("facts", {"by_id": 0}, "absent", position=7)], {"by_id": 0}, NOW)
+    statement = statement_of(
+        tombstone, [finding("facts", {"by_id": 0}, "absent", position=7)], {"by_id": 0}, NOW, NIGHTLY
+    )
     signature = signer.sign(statement)
     assert verify(statement, signature, signer.public)
     assert verify(statement, signature, Signer(tmp_path / "one").public)
@@ -74,4 +86,4 @@ def test_a_signature_holds_for_one_statement_and_one_key(tmp_path: Path) -> None
 def test_a_statement_has_no_place_for_content(word: str) -> None:
     """The statement's names are ids, counts, states and times."""
     tombstone = stored(Tombstoned(memories=(MemoryId(uuid4()),), messages=(), keys=()))
-    assert f'"{word}"' not in statement_of(tombstone, [], {}, NOW)
+    assert f'"{word}"' not in statement_of(tombstone, [], {}, NOW, NIGHTLY)
