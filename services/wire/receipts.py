@@ -25,8 +25,9 @@ class LayerView(Frozen):
 class ReceiptView(Frozen):
     """How far a deletion has come. Signed as soon as the decision is `deletion_propagated`; holds nothing said.
 
-    `receipt_id` is the id of the tombstone, so it is known at once and never changes. `statement` is the signed JSON,
-    `signature` Ed25519 over its UTF-8 bytes in base64.
+    `keys_die_by` is when copies of the destroyed keys, in backups and logs of the vault, are useless too; while pending
+    it is computed as if signed now. `receipt_id` is the id of the tombstone, so it is known at once and never changes.
+    `statement` is the signed JSON, `signature` Ed25519 over its UTF-8 bytes in base64.
     """
 
     receipt_id: EventId
