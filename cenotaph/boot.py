@@ -28,7 +28,19 @@ def main() -> None:
         name = (missing.name or "").partition(".")[0]
         if Path(root, name).exists():
             raise  # a module of ours: a fault, not a missing extra
+        if sys.argv[1:3] == ["audit", "check"]:
+            raise SystemExit(_check(sys.argv[3:])) from None
         raise SystemExit(
             f"cenotaph: the command needs the server, and {name} is not installed; install cenotaph[server]"
         ) from missing
     app()
+
+
+def _check(arguments: list[str]) -> int:
+    """Check a bundle, which needs the extra `audit` only."""
+    try:
+        run = import_module("services.audit.offline").main
+    except ModuleNotFoundError as missing:
+        raise SystemExit(f"cenotaph: {missing.name} is not installed; install cenotaph[audit]") from missing
+    code: int = run(arguments)
+    return code

@@ -36,6 +36,11 @@ def signing_key_name(number: int) -> str:
     return f"{SIGNING_KEYS}/{number:06}.note"
 
 
+def cosignature_name(size: int, witness: VerifierKey) -> str:
+    """Name a checkpoint that a witness cosigned in the second place."""
+    return f"{COSIGNATURES}/{size:020}-{witness.key_id.hex()}.note"
+
+
 @dataclass(frozen=True, slots=True)
 class _Head:
     size: int

@@ -104,7 +104,7 @@ class Note:
     def signed_by(self, key: VerifierKey) -> bool:
         """Say whether a log's key signed this text."""
         return key.algorithm == ED25519 and any(
-            _holds(key.public, each.value, self.text.encode()) for each in self._of(key)
+            holds(key.public, each.value, self.text.encode()) for each in self._of(key)
         )
 
     def cosigned_by(self, witness: VerifierKey) -> datetime | None:
@@ -113,7 +113,7 @@ class Note:
             return None
         for each in self._of(witness):
             stamp, signature = each.value[: _TIME.size], each.value[_TIME.size :]
-            if len(stamp) == _TIME.size and _holds(witness.public, signature, cosigned(self.text, stamp)):
+            if len(stamp) == _TIME.size and holds(witness.public, signature, cosigned(self.text, stamp)):
                 return datetime.fromtimestamp(_TIME.unpack(stamp)[0], UTC)
         return None
 
@@ -189,7 +189,8 @@ def _is_name(name: str) -> bool:
     return bool(name) and "+" not in name and not any(char.isspace() for char in name)
 
 
-def _holds(public: bytes, signature: bytes, message: bytes) -> bool:
+def holds(public: bytes, signature: bytes, message: bytes) -> bool:
+    """Check an Ed25519 signature (RFC 8032); a key or signature of a wrong form does not hold."""
     try:
         Ed25519PublicKey.from_public_bytes(public).verify(signature, message)
     except (InvalidSignature, ValueError):

@@ -118,3 +118,25 @@ def _pieces(span: Span) -> list[Place]:
         places.append((level, begin >> level))
         begin += 1 << level
     return places
+
+
+def assemble(tiles: Mapping[Span, bytes], size: int) -> bytes:
+    """Compute a root from hashes of subtrees that together hold every leaf once.
+
+    Raises:
+        KeyError: they do not.
+    """
+
+    def root(begin: int, end: int) -> bytes:
+        if (begin, end) in tiles or end - begin == 1:
+            return tiles[begin, end]
+        middle = begin + _split(end - begin)
+        return node_hash(root(begin, middle), root(middle, end))
+
+    return root(0, size)
+
+
+def tiles_of(frontier: Sequence[bytes], size: int) -> dict[Span, bytes]:
+    """Say which leaves each hash of a compact range of that size stands for."""
+    spans = [(index << level, index + 1 << level) for level, index in _pieces((0, size))]
+    return dict(zip(spans, frontier, strict=True))

@@ -260,7 +260,7 @@ grant execute on function log.append_v1 to cenotaph_eraser;
 grant execute on function log.remove_bodies_v1 to cenotaph_eraser;
 grant select on log.event, log.body, log.fence, log.sealed, log.head to cenotaph_reader, cenotaph_projector,
   cenotaph_eraser, cenotaph_prober;
-grant select on log.node to cenotaph_prober;
+grant select on log.node, log.unsealed to cenotaph_prober;
 grant select on log.event, log.sealed, log.node, log.head, log.unsealed to cenotaph_sealer;
 grant update on log.head to cenotaph_sealer;
 grant insert on log.sealed, log.node to cenotaph_sealer;

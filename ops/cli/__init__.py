@@ -3,6 +3,7 @@
 from ops.cli import keys, letters
 from ops.cli.access import create, tenant, token
 from ops.cli.audit import audit
+from ops.cli.bundle import check, export
 from ops.cli.demo import demo
 from ops.cli.diff import diff
 from ops.cli.errors import App
@@ -10,13 +11,15 @@ from ops.cli.evaluate import evaluate
 from ops.cli.forget import forget, receipts
 from ops.cli.inbox import confirm, consent, explain, inbox, refuse, suppress
 from ops.cli.ingest import ingest
-from ops.cli.log import replay, verify
+from ops.cli.log import replay
 from ops.cli.memory import memories, recall, remember
 from ops.cli.options import expanded
 from ops.cli.parts import api, migrate, worker
 from ops.cli.rebuild import rebuild
+from ops.cli.signing import cosign, key, rotate_key
 from ops.cli.status import status
 from ops.cli.up import down, up
+from ops.cli.verify import verify
 
 __all__ = ["app"]
 
@@ -29,10 +32,11 @@ app = App(
 for command in (
     *(demo, up, down, status, remember, recall, memories, forget, receipts, ingest),
     *(inbox, confirm, refuse, consent, suppress, explain),
-    *(replay, verify, rebuild, migrate, api, worker, token),
+    *(replay, rebuild, migrate, api, worker, token),
 ):
     app.command()(expanded(command))
-audit.command()(expanded(diff))
+for audits in (verify, export, check, diff, key, rotate_key, cosign):
+    audit.command()(expanded(audits))
 app.add_typer(audit, name="audit")
 tenant.command()(expanded(create))
 app.add_typer(tenant, name="tenant")

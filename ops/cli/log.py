@@ -1,7 +1,7 @@
-"""`cenotaph replay` and `cenotaph verify`: the log as it is, and whether it is what was sealed."""
+"""`cenotaph replay`: the log as it is."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from typing import Annotated
 
 import orjson
@@ -17,12 +17,9 @@ from events.postgres import Database
 from ops import logs
 from ops.cli.options import Json, Place
 from ops.cli.output import err, out
-from ops.cli.places import settings_of, stores_of
-from services.audit.reading import audit
-from services.audit.verify import Audit, Fault
+from ops.cli.places import log_of, settings_of
 
 _BATCH = 500
-_SHOWN = 20
 
 
 def replay(
@@ -40,7 +37,7 @@ def replay(
         raise CenotaphError(f"no event is of type {kind}; types are {', '.join(known)}")
 
     async def show() -> None:
-        database = _database(place, "cenotaph_prober")
+        database = log_of(settings_of(place.data), "prober")
         try:
             async for event in sealed(database, first, last):
                 if kind in {None, event.type}:
@@ -101,29 +98,6 @@ def as_line(event: StoredEvent) -> Text:
     )
 
 
-def verify(place: Place) -> None:
-    """Check the sealed log: every hash, column, position, tree node, the root, and the digests of the bodies."""
-    logs.configure("warning")
-
-    async def check(progress: Callable[[int, int], None]) -> tuple[Audit, list[Fault]]:
-        database = _database(place, None)
-        try:
-            async with database.connection() as connection:
-                return await audit(connection, progress)
-        finally:
-            await database.close()
-
-    with bar("events") as shown:
-        task = shown.add_task("verifying", total=None)
-        found, faults = asyncio.run(check(lambda done, of: shown.update(task, completed=done, total=of)))
-    for fault in faults[:_SHOWN]:
-        where = "log" if fault.position is None else f"position {fault.position}"
-        out.print(Text(f"{where}: {fault.what}", style="red"))
-    if faults:
-        raise CenotaphError(f"{len(faults)} faults in {found.size} events; the log is not what was sealed")
-    out.print(f"[green]verified[/] {found.size} events, {found.bodies} bodies; {found.shredded} are gone, fenced")
-
-
 def bar(unit: str) -> Progress:
     """Make a progress bar on stderr."""
     return Progress(
@@ -135,7 +109,3 @@ def bar(unit: str) -> Progress:
         transient=True,
         disable=not err.is_terminal,
     )
-
-
-def _database(place: Place, role: str | None) -> Database:
-    return Database(stores_of(settings_of(place.data)).database_url, role)

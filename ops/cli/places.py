@@ -4,8 +4,10 @@ from pathlib import Path
 
 from cenotaph.client import AsyncCenotaph, Cenotaph, TokenRole
 from events.errors import CenotaphError
+from events.postgres import Database
 from ops.cli.options import Door, Person
 from ops.embedded import Endpoints
+from ops.logins import password_of
 from ops.settings import Settings, load_settings
 from ops.state import RunState, running
 
@@ -67,6 +69,12 @@ def stores_of(settings: Settings) -> Endpoints:
     if endpoints is None:
         raise CenotaphError("cenotaph is still starting; try again in a few seconds")
     return endpoints
+
+
+def log_of(settings: Settings, role: str) -> Database:
+    """Open the log as one of its roles, `cenotaph_` left out."""
+    name = f"cenotaph_{role}"
+    return Database(stores_of(settings).database_url, name, password=password_of(settings.logins, name))
 
 
 def given_stores(settings: Settings) -> Endpoints | None:

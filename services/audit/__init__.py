@@ -1,1 +1,1 @@
-"""Checking the log against itself: bytes, leaves, order, tree, bodies."""
+"""Checking the log against itself and against what was signed, with its database and without."""

@@ -1,14 +1,20 @@
-"""Reading a sealed log for its check; bodies stay sealed."""
+"""Reading a sealed log for its check, batch by batch; bodies stay sealed."""
 
-from collections.abc import Callable, Sequence
-from contextlib import suppress
-from uuid import UUID
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass, field
 
-from events import canon
+from events.checkpointer import CHECKPOINTS, COSIGNATURES, SIGNING_KEYS
+from events.envelope import StoredEvent, stored
 from events.errors import TamperError
-from events.model import KeyId, TenantId
-from events.postgres import Connection
-from services.audit.verify import Audit, Body, Chunk, Fault, Head, Row, digest
+from events.place import Place
+from events.postgres import Connection, Database
+from services.audit.envelopes import keys_of_stone, targets_of
+from services.audit.evidence import Evidence, Source, Trust, judge
+from services.audit.faults import Faults, Kind
+from services.audit.report import Report, report_of
+from services.audit.rows import Body, Chunk, Head, Row, Stores, digest
+from services.audit.verify import Audit
 
 _ROWS = """
 select s.position, e.tenant_id, e.subject_id, e.stream, e.version, e.event_id, e.command_id, e.ordinal, e.type,
@@ -19,53 +25,126 @@ _BODIES = """
 select event_id, part, tenant_id, subject_id, key_id, ciphertext from log.body where event_id = any($1::uuid[])
 """
 _FENCED = """
-select f.tenant_id, f.target from log.fence f
+select f.tenant_id, f.target, e.event_id, e.envelope from log.fence f
 join unnest($1::uuid[], $2::uuid[]) as t(tenant_id, target) using (tenant_id, target)
+left join log.event e on e.event_id = f.event_id
 """
 # every node whose last leaf lies in [$1, $2)
 _NODES = """
 select n.level, n.index, n.hash from generate_series(0, $3::integer) as l(level)
 join log.node n on n.level = l.level and n.index >= $1::bigint >> l.level and n.index < $2::bigint >> l.level
 """
-_STRAY = """
+_UNSEALED = """
 select count(*) from log.event e left join log.sealed s using (seq) left join log.unsealed u using (seq)
 where s.seq is null and u.seq is null
 """
+_STRANGE_BODIES = """
+select count(*) from log.body b where not exists (select from log.event e where e.event_id = b.event_id)
+"""
+Progress = Callable[[int, int], None]
 
 
-async def audit(
+@dataclass(frozen=True, slots=True)
+class Copies:
+    """What lies in the second place, and what the auditor held already."""
+
+    introductions: Sequence[str] = ()
+    checkpoints: Sequence[tuple[Source, str]] = field(default=())
+
+
+def copies(place: Place, held: Sequence[str] = ()) -> Copies:
+    """Read the second place. Do so before the log: a checkpoint that is younger than the snapshot would not fit it."""
+
+    def notes(kind: str) -> Iterator[str]:
+        return ((place.get(name) or b"").decode("utf-8", "replace") for name in place.names(kind))
+
+    return Copies(
+        tuple(notes(SIGNING_KEYS)),
+        (
+            *((Source.PLACE, note) for note in notes(CHECKPOINTS)),
+            *((Source.WITNESS, note) for note in notes(COSIGNATURES)),
+            *((Source.HELD, note) for note in held),
+        ),
+    )
+
+
+@asynccontextmanager
+async def snapshot(database: Database) -> AsyncIterator[Connection]:
+    """Open a connection that sees one moment, however long the check takes."""
+    async with database.connection() as connection:
+        await connection.execute("begin isolation level repeatable read read only")
+        try:
+            yield connection
+        finally:
+            await connection.execute("rollback")
+
+
+async def verify(
     connection: Connection,
-    progress: Callable[[int, int], None] = lambda _done, _of: None,
+    there: Copies,
+    trust: Trust,
+    progress: Progress = lambda _done, _of: None,
     batch: int = 1000,
-) -> tuple[Audit, list[Fault]]:
-    """Check a whole log as far as it is sealed now; return what was counted and what is wrong, first position first.
+) -> Report:
+    """Check a whole log as far as it is sealed.
 
     Args:
-        connection: one that may read the log, its tree and its head: the owner's.
+        connection: one that may read the log, its tree and its head, as `snapshot` opens it.
+        there: what lies outside the database.
+        trust: the pinned key and the witnesses.
         progress: called with positions done and positions to do.
-        batch: how many positions are read at once.
+        batch: how many positions are held at once.
     """
-    found, faults = Audit(), list[Fault]()
-    head = await _head(connection)
+    faults = Faults()
+    evidence = await evidence_of(connection, there, trust, faults)
+    audit = Audit(evidence.marks, faults)
+    head = await head_of(connection)
     for start in range(0, head.size, batch):
         end = min(start + batch, head.size)
-        faults += found.take(await _chunk(connection, start, end))
+        audit.take(await _chunk(connection, start, end))
         progress(end, head.size)
-    faults += found.finish(head)
-    if stray := await connection.fetchval(_STRAY):
-        faults.append(Fault(None, f"{stray} events have no position and wait for none"))
-    return found, faults
+    audit.finish(head)
+    await _strays(connection, head, faults)
+    return report_of(audit, evidence, trust, faults)
 
 
-async def _head(connection: Connection) -> Head:
+async def evidence_of(connection: Connection, there: Copies, trust: Trust, faults: Faults) -> Evidence:
+    """Judge everything that was signed, in the log and outside it."""
+    introductions = {
+        Source.LOG: [row["note"] for row in await connection.fetch("select note from log.signing_key order by number")],
+        Source.PLACE: there.introductions,
+    }
+    rows = await connection.fetch("select note from log.checkpoint order by size")
+    return judge(introductions, [*((Source.LOG, row["note"]) for row in rows), *there.checkpoints], trust, faults)
+
+
+async def head_of(connection: Connection) -> Head:
+    """Read the head."""
     row = await connection.fetchrow("select size, frontier, root from log.head")
     assert row is not None, "the head row is made with the schema"  # noqa: S101 - narrows the type
     return Head(row["size"], tuple(row["frontier"]), row["root"])
 
 
 async def _chunk(connection: Connection, start: int, end: int) -> Chunk:
-    rows = [Row(**dict(row)) for row in await connection.fetch(_ROWS, start, end)]
-    # bodies before fences: whoever removed a body in between had fenced its key before
+    rows = [_row(dict(row)) for row in await connection.fetch(_ROWS, start, end)]
+    nodes = await connection.fetch(_NODES, start, end, end.bit_length())
+    return Chunk(
+        end,
+        rows,
+        {(node["level"], node["index"]): node["hash"] for node in nodes},
+        await _stores(connection, rows),
+    )
+
+
+def _row(found: dict[str, object]) -> Row:
+    position, envelope = found.pop("position"), found.pop("envelope")
+    assert isinstance(position, int), "a bigint"  # noqa: S101 - narrows the type
+    assert isinstance(envelope, bytes), "a bytea"  # noqa: S101 - narrows the type
+    return Row(position, envelope, found)
+
+
+async def _stores(connection: Connection, rows: Sequence[Row]) -> Stores:
+    events = list(_readable(rows))
     bodies = [
         Body(
             event_id=row["event_id"],
@@ -75,24 +154,35 @@ async def _chunk(connection: Connection, start: int, end: int) -> Chunk:
             key_id=row["key_id"],
             digest=digest(row["ciphertext"]),
         )
-        for row in await connection.fetch(_BODIES, [row.event_id for row in rows])
+        for row in await connection.fetch(_BODIES, [event.event_id for event in events])
     ]
-    nodes = await connection.fetch(_NODES, start, end, end.bit_length())
-    return Chunk(
-        rows,
-        bodies,
-        await _fenced(connection, rows),
-        {(node["level"], node["index"]): node["hash"] for node in nodes},
-    )
+    there = {(body.event_id, body.part) for body in bodies}
+    asked = {
+        (event.scope.tenant_id, target)
+        for event in events
+        for target in (
+            *targets_of(event),
+            *(part.key_id for part in event.parts if (event.event_id, part.name) not in there),
+        )
+    }
+    fences = await connection.fetch(_FENCED, [tenant for tenant, _ in asked], [target for _, target in asked])
+    stones = {row["event_id"]: keys_of_stone(row["envelope"]) for row in fences if row["event_id"] is not None}
+    named = {(stone[0], key) for stone in stones.values() if stone is not None for key in stone[1]}
+    return Stores(bodies, {(row["tenant_id"], row["target"]) for row in fences}, named & asked)
 
 
-async def _fenced(connection: Connection, rows: Sequence[Row]) -> set[tuple[TenantId, KeyId]]:
-    keys = {(TenantId(row.tenant_id), key) for row in rows for key in _keys(row)}
-    found = await connection.fetch(_FENCED, [tenant for tenant, _ in keys], [key for _, key in keys])
-    return {(TenantId(row["tenant_id"]), KeyId(row["target"])) for row in found}
+def _readable(rows: Sequence[Row]) -> Iterator[StoredEvent]:
+    for row in rows:
+        with suppress(TamperError):  # whatever is wrong with it, the check will say
+            yield stored(row.envelope, row.position)
 
 
-def _keys(row: Row) -> list[KeyId]:
-    with suppress(TamperError, KeyError, TypeError, ValueError):  # whatever is wrong with it, the check will say
-        return [KeyId(UUID(part["key_id"])) for part in canon.decode(row.envelope)[0]["parts"]]
-    return []
+async def _strays(connection: Connection, head: Head, faults: Faults) -> None:
+    """Look for what no position leads to."""
+    beyond = await connection.fetchval("select count(*) from log.sealed where position >= $1", head.size)
+    if beyond:
+        faults.add(Kind.INSERTED, head.size, f"{beyond} events have positions behind the end of the head")
+    if unsealed := await connection.fetchval(_UNSEALED):
+        faults.add(Kind.UNSEALED, None, f"{unsealed} events have no position and wait for none")
+    if strange := await connection.fetchval(_STRANGE_BODIES):
+        faults.add(Kind.BODY_UNKNOWN, None, f"{strange} bodies belong to no event")

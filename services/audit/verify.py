@@ -1,183 +1,191 @@
-"""The check of a sealed log, position by position, as pure functions on what was read (R5)."""
+"""The check of a log, position by position, as pure functions on what was read (R5).
 
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
-from datetime import datetime
-from hashlib import sha256
+Where stored bytes and the tree disagree, the check goes on with what the tree says, so that one fault is named once and
+at its place instead of at every node above it. No fault at all therefore means that every hash was computed.
+"""
+
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from uuid import UUID
 
 from events import canon
 from events.envelope import StoredEvent, stored
 from events.errors import TamperError
 from events.merkle import Node, Range, leaf_hash
-from events.model import KeyId, Position, TenantId
+from services.audit.displaced import Displaced
+from services.audit.envelopes import body_faults, contradictions, fence_faults, receipt_holds
+from services.audit.evidence import INDEPENDENT, Mark, Source
+from services.audit.faults import Faults, Kind
+from services.audit.rows import Body, Chunk, Head, Row, Stores
 
-Place = tuple[int, int]
-"""Level and index of a node of the tree."""
-
-
-@dataclass(frozen=True, slots=True)
-class Body:
-    """A body part that is there, by its digest."""
-
-    event_id: UUID
-    part: str
-    tenant_id: UUID
-    subject_id: UUID
-    key_id: UUID
-    digest: bytes
-
-
-@dataclass(frozen=True, slots=True)
-class Row:
-    """One sealed event as its row says it: the columns that repeat the envelope, the envelope, the stored leaf."""
-
-    position: int
-    tenant_id: UUID
-    subject_id: UUID
-    stream: str
-    version: int
-    event_id: UUID
-    command_id: UUID
-    ordinal: int
-    type: str
-    schema_version: int
-    occurred_at: datetime
-    recorded_at: datetime
-    envelope: bytes
-    leaf: bytes
-
-
-@dataclass(frozen=True, slots=True)
-class Head:
-    """The sealed tree as `log.head` says it."""
-
-    size: int
-    frontier: tuple[bytes, ...]
-    root: bytes
-
-
-@dataclass(frozen=True, slots=True)
-class Fault:
-    """Something that contradicts what was sealed; `position` is None where it concerns the whole log."""
-
-    position: Position | None
-    what: str
-
-
-@dataclass(frozen=True, slots=True)
-class Chunk:
-    """Consecutive rows with what belongs to them: their bodies, which of their keys are fenced, the tree's nodes."""
-
-    rows: Sequence[Row]
-    bodies: Sequence[Body] = ()
-    fenced: Collection[tuple[TenantId, KeyId]] = frozenset()
-    nodes: Mapping[Place, bytes] = field(default_factory=dict)
+_NOTHING = bytes(32)
 
 
 class Audit:
-    """Takes a log from position 0 on, chunk by chunk, and finds what is wrong with it."""
+    """Takes a log chunk by chunk, in order of position, and finds what is wrong with it.
 
-    def __init__(self) -> None:
-        self._range = Range()
-        self._versions: dict[tuple[UUID, str], int] = {}
+    Memory grows with the number of streams, not of events.
+
+    Args:
+        marks: signed heads, ordered by size; each is compared when its size is reached.
+        faults: takes what is wrong.
+        start: what lies before the first position: empty, or the proven range before a partial bundle.
+    """
+
+    def __init__(self, marks: Sequence[Mark], faults: Faults, start: Range | None = None) -> None:
+        self.range = start or Range()
+        self.start = self.range.size
         self.bodies = 0
         self.shredded = 0
+        self.events = 0
+        self.matched: list[Mark] = []
+        self._marks = [mark for mark in marks if mark.size > self.start]
+        self._next = 0
+        self._forked: set[Source] = set()
+        self._faults = faults
+        self._displaced = Displaced(faults)
+        self._versions: dict[tuple[UUID, str], int] = {}
 
     @property
     def size(self) -> int:
-        """How many positions were taken."""
-        return self._range.size
+        """The position that comes next."""
+        return self.range.size
 
-    def take(self, chunk: Chunk) -> list[Fault]:
-        """Check the next rows; return what is wrong, in order of position."""
-        faults: list[Fault] = []
-        by_event: dict[UUID, dict[str, Body]] = {}
-        for body in chunk.bodies:
-            by_event.setdefault(body.event_id, {})[body.part] = body
+    @property
+    def independent(self) -> int:
+        """How many events a matching checkpoint outside the database vouches for."""
+        return max((mark.size for mark in self.matched if mark.source in INDEPENDENT), default=0)
+
+    def take(self, chunk: Chunk) -> None:
+        """Check the next positions."""
+        bodies = _by_event(chunk.stores.bodies if chunk.stores else ())
+        rows: dict[int, Row] = {}
         for row in chunk.rows:
-            position = Position(row.position)
-            wrong = self._order(row) + self._row(row, by_event.get(row.event_id, {}), chunk.fenced)
-            self._range, nodes = self._range.extend([leaf_hash(row.envelope)])
-            faults += [Fault(position, what) for what in (*wrong, *_nodes(nodes, chunk.nodes))]
-        return faults
+            if row.position in rows or not self.size <= row.position < chunk.end:
+                self._faults.add(Kind.INSERTED, row.position, "a second event claims this position")
+            else:
+                rows[row.position] = row
+        for position in range(self.size, chunk.end):
+            kept = chunk.nodes.get((0, position))
+            row_here = rows.get(position)
+            if row_here is None:
+                self._faults.add(Kind.MISSING, position, "there is no event at this position")
+                self._displaced.lacks(kept or _NOTHING)
+                leaf = kept or _NOTHING
+            else:
+                leaf = self._row(row_here, kept, bodies, chunk.stores)
+            self._extend(leaf, None if chunk.stores is None else chunk.nodes)
+            self._compare()
 
-    def finish(self, head: Head) -> list[Fault]:
-        """Compare with the head; return what is wrong."""
-        if head.size != self.size:
-            return [Fault(Position(min(head.size, self.size)), f"the head says {head.size} events, not {self.size}")]
-        if head.root != self._range.root or head.frontier != self._range.frontier:
-            return [Fault(None, "the Merkle root of these events is not the head's")]
-        return []
+    def finish(self, head: Head | None) -> None:
+        """Compare with the head, if there is one, and with the checkpoints that reach further than the log."""
+        self._displaced.explain()
+        if head is not None and (head.root, head.frontier) != (self.range.root, self.range.frontier):
+            self._faults.add(Kind.HEAD, None, "the head's root is not that of the stored tree")
+        beyond = self._marks[self._next :]
+        for source in sorted({mark.source for mark in beyond}):
+            size = max(mark.size for mark in beyond if mark.source is source)
+            what = f"{source} has a signed checkpoint of {size} events, but the log ends after {self.size}"
+            self._faults.add(Kind.TRUNCATED, self.size, what)
 
-    def _order(self, row: Row) -> list[str]:
-        faults = []
-        if row.position != self.size:
-            faults.append(f"the position that follows should be {self.size}")
-        before = self._versions.get((row.tenant_id, row.stream), 0)
-        if row.version != before + 1:
-            faults.append(f"its stream goes from version {before} to {row.version}")
-        self._versions[row.tenant_id, row.stream] = row.version
-        return faults
+    def _row(
+        self, row: Row, kept: bytes | None, bodies: Mapping[UUID, Mapping[str, Body]], stores: Stores | None
+    ) -> bytes:
+        """Check one event; return the leaf to go on with."""
+        self.events += 1
+        computed = leaf_hash(row.envelope)
+        columns = row.columns or {}
+        if kept is None:
+            self._faults.add(Kind.NODE, row.position, f"tree node (0, {row.position}) is missing")
+        if columns.get("leaf", computed) != computed:
+            column_only = kept == computed
+            kind, what = (
+                (Kind.COLUMN, "column leaf is not the hash of the envelope")
+                if column_only
+                else (Kind.CHANGED, "the envelope does not hash to its leaf")
+            )
+            self._faults.add(kind, row.position, what)
+        elif kept not in {None, computed}:
+            self._displaced.add(row.position, computed, kept or _NOTHING, repeated=self._stood(row))
+            return kept or computed
+        self._event(row, columns, bodies, stores)
+        return kept or computed
 
-    def _row(self, row: Row, bodies: Mapping[str, Body], fenced: Collection[tuple[TenantId, KeyId]]) -> list[str]:
-        faults = []
-        if leaf_hash(row.envelope) != row.leaf:
-            faults.append("the envelope does not hash to its leaf")
+    def _stood(self, row: Row) -> bool:
+        with suppress(TamperError):
+            event = stored(row.envelope, row.position)
+            return event.version <= self._versions.get((event.scope.tenant_id, event.stream), 0)
+        return False
+
+    def _event(
+        self,
+        row: Row,
+        columns: Mapping[str, object],
+        bodies: Mapping[UUID, Mapping[str, Body]],
+        stores: Stores | None,
+    ) -> None:
         try:
             event = stored(row.envelope, row.position)
             document = canon.decode(row.envelope)[0]
         except TamperError as error:
-            return [*faults, str(error)]
+            self._faults.add(Kind.FORM, row.position, str(error))
+            return
         if canon.encode(document) + canon.trailer(event.version, event.recorded_at) != row.envelope:
-            faults.append("the envelope is not in canonical form")
-        faults += [f"column {name} contradicts the envelope" for name in _contradictions(row, event, document)]
-        faults += _bodies(event, bodies, fenced)
-        self.bodies += len(bodies)
-        self.shredded += len(event.parts) - sum(part.name in bodies for part in event.parts)
-        return faults
+            self._faults.add(Kind.FORM, row.position, "the envelope is not in canonical form")
+        self._order(event, row.position)
+        for name in contradictions(columns, event, document):
+            self._faults.add(Kind.COLUMN, row.position, f"column {name} contradicts the envelope")
+        if event.type == "erasure_verified" and not receipt_holds(event.document):
+            self._faults.add(Kind.RECEIPT, row.position, "the signature of this deletion receipt does not hold")
+        if stores is not None:
+            there = bodies.get(event.event_id, {})
+            self.bodies += len(there)
+            self.shredded += sum(part.name not in there for part in event.parts)
+            for kind, what in (*body_faults(event, there, stores.stones), *fence_faults(event, stores.fences)):
+                self._faults.add(kind, row.position, what)
+
+    def _order(self, event: StoredEvent, position: int) -> None:
+        stream = (event.scope.tenant_id, event.stream)
+        before = self._versions.get(stream, 0 if self.start == 0 else event.version - 1)
+        if event.version != before + 1:
+            kind = Kind.ORDER if event.version > before else Kind.REPEATED
+            self._faults.add(kind, position, f"its stream goes from version {before} to {event.version}")
+        self._versions[stream] = event.version
+
+    def _extend(self, leaf: bytes, nodes: Mapping[tuple[int, int], bytes] | None) -> None:
+        self.range, made = self.range.extend([leaf])
+        wrong = next((node for node in made[1:] if nodes is not None and _kept(node, nodes) != node.hash), None)
+        if wrong is not None and nodes is not None:
+            first, last = wrong.index << wrong.level, (wrong.index + 1 << wrong.level) - 1
+            what = f"tree node ({wrong.level}, {wrong.index}) over positions {first} to {last}"
+            gone = _kept(wrong, nodes) is None
+            self._faults.add(Kind.NODE, first, f"{what} is {'missing' if gone else 'not the hash of what is below it'}")
+            top = _kept(made[-1], nodes)
+            if top is not None:
+                self.range = Range(self.range.size, (*self.range.frontier[:-1], top))
+
+    def _compare(self) -> None:
+        while self._next < len(self._marks) and self._marks[self._next].size == self.size:
+            mark = self._marks[self._next]
+            self._next += 1
+            if mark.root == self.range.root:
+                self.matched.append(mark)
+            elif mark.source not in self._forked:
+                self._forked.add(mark.source)
+                sound = max((each.size for each in self.matched if each.source is mark.source), default=self.start)
+                what = (
+                    f"the checkpoint of {mark.size} events in {mark.source} is signed, but not over these events:"
+                    f" positions {sound} to {mark.size - 1} are another history than the signed one"
+                )
+                self._faults.add(Kind.FORKED, sound, what)
 
 
-def _contradictions(row: Row, event: StoredEvent, document: Mapping[str, object]) -> list[str]:
-    said: dict[str, object] = {
-        "tenant_id": event.scope.tenant_id,
-        "subject_id": event.scope.subject_id,
-        "stream": event.stream,
-        "version": event.version,
-        "event_id": event.event_id,
-        "command_id": event.command_id,
-        "ordinal": document.get("ordinal"),
-        "type": event.type,
-        "schema_version": event.schema_version,
-        "occurred_at": event.occurred_at,
-        "recorded_at": event.recorded_at,
-    }
-    return [name for name, value in said.items() if getattr(row, name) != value]
+def _kept(node: Node, nodes: Mapping[tuple[int, int], bytes]) -> bytes | None:
+    return nodes.get((node.level, node.index))
 
 
-def _bodies(event: StoredEvent, bodies: Mapping[str, Body], fenced: Collection[tuple[TenantId, KeyId]]) -> list[str]:
-    faults = [f"body part {name} is in no envelope" for name in bodies.keys() - {part.name for part in event.parts}]
-    for part in event.parts:
-        body = bodies.get(part.name)
-        if body is None:
-            if (event.scope.tenant_id, part.key_id) not in fenced:
-                faults.append(f"body part {part.name} is gone and no tombstone or expiry names its key")
-        elif body.digest != part.digest:
-            faults.append(f"body part {part.name} is not the one its envelope names")
-        elif (body.tenant_id, body.subject_id, body.key_id) != (
-            event.scope.tenant_id,
-            event.scope.subject_id,
-            part.key_id,
-        ):
-            faults.append(f"a column of body part {part.name} contradicts the envelope")
-    return faults
-
-
-def _nodes(computed: Sequence[Node], kept: Mapping[Place, bytes]) -> list[str]:
-    wrong = [f"({node.level}, {node.index})" for node in computed if kept.get((node.level, node.index)) != node.hash]
-    return [f"tree node {', '.join(wrong)} is not the hash of what is below it"] if wrong else []
-
-
-def digest(ciphertext: bytes) -> bytes:
-    """Digest a ciphertext as envelopes name it."""
-    return sha256(ciphertext).digest()
+def _by_event(bodies: Sequence[Body]) -> dict[UUID, dict[str, Body]]:
+    found: dict[UUID, dict[str, Body]] = {}
+    for body in bodies:
+        found.setdefault(body.event_id, {})[body.part] = body
+    return found

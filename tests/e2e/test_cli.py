@@ -222,7 +222,7 @@ def test_status_verify_tenant_token(up: Up) -> None:
     assert set(status["stores"].values()) == {"ok"}
     assert set(status["lag"]) == {"dispatch", "facts", "keywords", "sessions", "shred", "vectors"}
     assert (status["turns_waiting"], status["pending_deletions"], status["dead_letters"]) == (0, 0, 0)
-    assert re.search(r"verified \d+ events, \d+ bodies; [1-9]", ok(up.env, "verify"))
+    assert re.search(r"verified \d+ events, \d+ bodies; [1-9]", ok(up.env, "audit", "verify"))
 
     key = ok(up.env, "tenant", "create").strip()
     assert memories(up, key=key) == []
@@ -261,6 +261,27 @@ def test_dead_letters_are_listed_replayed_and_dropped(up: Up) -> None:
     assert ok(up.env, "dead-letters", "list", "--json") == ""
 
 
+def test_an_auditor_verifies_with_and_without_access(up: Up, tmp_path: Path) -> None:
+    """The log, a bundle of it and one of a part verify under the pinned first key, before and after a new key signs."""
+    key = ok(up.env, "audit", "key").strip()
+    assert "key 1 signs" in ok(up.env, "audit", "rotate-key")
+    ok(up.env, "remember", "I like green tea.", "--subject", "audited")
+    report = json.loads(ok(up.env, "audit", "verify", "--key", key, "--json"))
+    assert (report["ok"], report["keys"], report["pinned"]) == (True, 2, True)
+    assert report["independent_events"] > 5
+    assert key == ok(up.env, "audit", "key").strip()
+    whole, part = str(tmp_path / "whole.zip"), str(tmp_path / "part.zip")
+    assert "the whole log" in ok(up.env, "audit", "export", whole)
+    assert "under the checkpoint" in ok(up.env, "audit", "export", part, "--from", "2", "--to", "4")
+    nowhere = environment(tmp_path / "nowhere")
+    said = ok(nowhere, "audit", "check", whole, "--key", key)
+    assert "events since, which are the operator's word" in said or "0 events since" in said
+    assert "verified 3 events" in ok(nowhere, "audit", "check", part, "--key", key)
+    foreign = run(nowhere, "audit", "check", part, "--key", key.replace(key[-6:], "AAAAAA"))
+    assert foreign.returncode == 1
+    assert "Traceback" not in foreign.stderr
+
+
 def test_an_embedded_server_that_dies_is_revived(up: Up) -> None:
     """A killed server is started again, and the system goes on."""
     # macOS has no /proc; ps is everywhere
@@ -285,7 +306,7 @@ def test_what_was_acknowledged_survives_kill_9(up: Up, tmp_path: Path) -> None:
     assert known is not None
     assert 0 < int(known[1]) <= 40
     assert len({each.memory_id for each in memories(up, "killed")}) > 15
-    assert "verified" in ok(up.env, "verify")
+    assert "verified" in ok(up.env, "audit", "verify")
 
 
 def test_down_leaves_nothing_running(up: Up) -> None:

@@ -18,17 +18,19 @@ from events.postgres import Database
 from events.sealer import Sealer
 from ops.migrations import migrate
 
+ROLES = ("sealer", "prober")
 AT = datetime(2026, 8, 1, 9, tzinfo=UTC)
 
 
 @dataclass
 class LogLab:
-    """One person's log, its owner's and its sealer's pools, a second place and a key folder."""
+    """One person's log, pools of its owner, sealer and prober, a second place and a key folder."""
 
     url: str
     folder: Path
     owner: Database
     sealer: Database
+    prober: Database
     scope: Scope = field(default_factory=lambda: Scope(tenant_id=TenantId(uuid4()), subject_id=SubjectId(uuid4())))
     version: int = 0
 
@@ -83,12 +85,13 @@ async def lab_of(database_url: str, folder: Path) -> AsyncIterator[LogLab]:
         await connection.execute(f"create database {name}")
     url = make_url(database_url).set(database=name).render_as_string(hide_password=False)
     await migrate(url, "log")
-    lab = LogLab(url, folder, Database(url, None), Database(url, "cenotaph_sealer"))
+    lab = LogLab(url, folder, Database(url, None), *(Database(url, f"cenotaph_{role}") for role in ROLES))
     try:
         yield lab
     finally:
         await lab.owner.close()
         await lab.sealer.close()
+        await lab.prober.close()
         async with admin.connection() as connection:
             await connection.execute(f"drop database {name}")
         await admin.close()

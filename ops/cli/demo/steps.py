@@ -16,7 +16,8 @@ from ops.cli.forget import DONE, check, frames, table_of
 from ops.cli.log import sealed
 from ops.cli.output import coloured, out, plain, print_table
 from ops.composition import Composition
-from services.audit.reading import audit
+from services.audit.evidence import Trust
+from services.audit.reading import copies, snapshot, verify
 
 QUESTION = "我家的猫叫什么？What is my cat called?"
 _BUDGET = 400
@@ -118,11 +119,14 @@ async def replay(composition: Composition, played: Played, stage: Stage) -> None
         "each turn has one turn_finalized and one turn_considered",
         types["turn_finalized"] == types["turn_considered"] == len(played.outcomes),
     )
-    async with database.connection() as connection:
-        found, faults = await audit(connection)
-    for fault in faults:
-        stage.say(Text(f"  position {fault.position}: {fault.what}", style="red"))
+    await composition.checkpointer.write()
+    there = copies(composition.second_place)
+    async with snapshot(database) as connection:
+        found = await verify(connection, there, Trust())
+    for line in found.lines():
+        stage.say(Text(f"  {line}", style="red" if not found.ok else ""))
     stage.check(
-        f"the log verifies: {found.size} leaves, the tree, {found.bodies} bodies; {found.shredded} gone, fenced",
-        not faults and found.size == len(positions) and found.shredded > 0,
+        f"the log verifies: {found.end} leaves, the tree, {found.bodies} bodies; {found.shredded} gone, fenced",
+        found.ok and found.end == len(positions) and found.shredded > 0,
     )
+    stage.check("a signed checkpoint in the second place covers every event", found.unsigned == 0)
