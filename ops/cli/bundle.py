@@ -15,7 +15,6 @@ from ops.cli.verify import Believed, Progress, progress_of, show
 from services.audit import check as checking
 from services.audit import export as exporting
 from services.audit.export import Exported
-from services.audit.offline import read_notes, trust_in
 from services.audit.reading import copies, snapshot
 
 
@@ -59,7 +58,7 @@ def check(
 
     Exit code 1 if anything is wrong; the first bad position and what is wrong with it come first.
     """
-    trust, held = trust_in(believed.key, believed.witness), read_notes(believed.checkpoint)
+    trust, held = believed.read()
     with progress_of("verifying") as progress:
         report = checking.check(bundle, trust, held, progress)
     show(report, json=json)

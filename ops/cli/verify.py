@@ -4,7 +4,7 @@ import asyncio
 import json as jsons
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
@@ -18,6 +18,7 @@ from ops.cli.options import Json, Place
 from ops.cli.output import out
 from ops.cli.places import log_of, settings_of
 from services.audit import reading
+from services.audit.evidence import Trust
 from services.audit.offline import read_notes, trust_in
 from services.audit.reading import copies, snapshot
 from services.audit.report import Report
@@ -34,12 +35,16 @@ class Believed:
         typer.Option(envvar="CENOTAPH_AUDIT_KEY", help="The first signing key, as `audit key` prints it; pin it once."),
     ] = None
     witness: Annotated[
-        list[str],
+        list[str] | None,
         typer.Option(envvar="CENOTAPH_AUDIT_WITNESS", help="Public key of a witness; may be repeated."),
-    ] = field(default_factory=list)
+    ] = None
     checkpoint: Annotated[
-        list[Path], typer.Option(help="A checkpoint you kept; the log must agree with it. May be repeated.")
-    ] = field(default_factory=list)
+        list[Path] | None, typer.Option(help="A checkpoint you kept; the log must agree with it. May be repeated.")
+    ] = None
+
+    def read(self) -> tuple[Trust, list[str]]:
+        """Read keys and checkpoints."""
+        return trust_in(self.key, self.witness or ()), read_notes(self.checkpoint or ())
 
 
 def verify(*, believed: Believed, place: Place, json: Json = False) -> None:
@@ -49,7 +54,7 @@ def verify(*, believed: Believed, place: Place, json: Json = False) -> None:
     """
     logs.configure("warning")
     settings = settings_of(place.data)
-    trust, held = trust_in(believed.key, believed.witness), read_notes(believed.checkpoint)
+    trust, held = believed.read()
 
     async def run(progress: Progress) -> Report:
         database = log_of(settings, "prober")

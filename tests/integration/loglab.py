@@ -18,7 +18,6 @@ from events.postgres import Database
 from events.sealer import Sealer
 from ops.migrations import migrate
 
-ROLES = ("sealer", "prober")
 AT = datetime(2026, 8, 1, 9, tzinfo=UTC)
 
 
@@ -85,7 +84,13 @@ async def lab_of(database_url: str, folder: Path) -> AsyncIterator[LogLab]:
         await connection.execute(f"create database {name}")
     url = make_url(database_url).set(database=name).render_as_string(hide_password=False)
     await migrate(url, "log")
-    lab = LogLab(url, folder, Database(url, None), *(Database(url, f"cenotaph_{role}") for role in ROLES))
+    lab = LogLab(
+        url,
+        folder,
+        owner=Database(url, None),
+        sealer=Database(url, "cenotaph_sealer"),
+        prober=Database(url, "cenotaph_prober"),
+    )
     try:
         yield lab
     finally:
