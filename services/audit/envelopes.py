@@ -11,6 +11,9 @@ from events.note import holds
 from services.audit.faults import Kind
 from services.audit.rows import Body
 
+STONES = frozenset({"tombstoned", "expired"})
+"""Types of the events that name what is fenced by `log.append_v1` and removed by `log.remove_bodies_v1`."""
+
 
 def contradictions(columns: Mapping[str, object], event: StoredEvent, document: Mapping[str, object]) -> list[str]:
     """Name the columns that say something else than the envelope."""
@@ -33,7 +36,7 @@ def contradictions(columns: Mapping[str, object], event: StoredEvent, document: 
 def body_faults(
     event: StoredEvent, bodies: Mapping[str, Body], stones: Collection[tuple[UUID, UUID]]
 ) -> list[tuple[Kind, str]]:
-    """Say what is wrong with the body parts that are there, and which are gone without a tombstone."""
+    """Say what is wrong with the body parts that are there, and which are gone without a stone."""
     faults = [
         (Kind.BODY_UNKNOWN, f"body part {name} is in no envelope")
         for name in bodies.keys() - {part.name for part in event.parts}
@@ -42,7 +45,9 @@ def body_faults(
         body = bodies.get(part.name)
         if body is None:
             if (event.scope.tenant_id, part.key_id) not in stones:
-                faults.append((Kind.BODY_MISSING, f"body part {part.name} is gone and no tombstone names its key"))
+                faults.append(
+                    (Kind.BODY_MISSING, f"body part {part.name} is gone and no tombstone or expiry names its key")
+                )
         elif body.digest != part.digest:
             faults.append((Kind.BODY_CHANGED, f"body part {part.name} is not the one its envelope names"))
         elif (body.tenant_id, body.subject_id, body.key_id) != (
@@ -55,23 +60,23 @@ def body_faults(
 
 
 def fence_faults(event: StoredEvent, fences: Collection[tuple[UUID, UUID]]) -> list[tuple[Kind, str]]:
-    """Say how many ids of a tombstone are not fenced."""
+    """Say how many ids of a stone are not fenced."""
     open_ids = sum((event.scope.tenant_id, target) not in fences for target in targets_of(event))
-    return [(Kind.FENCE, f"{open_ids} ids that this tombstone names are not fenced")] if open_ids else []
+    return [(Kind.FENCE, f"{open_ids} ids that this stone names are not fenced")] if open_ids else []
 
 
 def targets_of(event: StoredEvent) -> list[UUID]:
-    """Return what a tombstone fences: memories, messages and keys; nothing for any other event."""
-    if event.type != "tombstoned":
+    """Return what a tombstone or an expiry fences: memories, messages and keys; nothing for any other event."""
+    if event.type not in STONES:
         return []
     return [target for name in ("memories", "messages", "keys") for target in _ids(event, name)]
 
 
 def keys_of_stone(envelope: bytes) -> tuple[UUID, list[UUID]] | None:
-    """Return tenant and keys a tombstone names; None if the bytes are no tombstone."""
+    """Return tenant and keys a tombstone or an expiry names; None if the bytes are neither."""
     with suppress(TamperError):
         event = stored(envelope, None)
-        if event.type == "tombstoned":
+        if event.type in STONES:
             return event.scope.tenant_id, _ids(event, "keys")
     return None
 

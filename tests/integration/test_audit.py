@@ -211,7 +211,7 @@ MATRIX = (
     Case("swapped events", sql(*UNLIMITED, SWAP), "moved", HIT, f"was sealed at position {OTHER}"),
     Case("duplicated event", sql(*UNLIMITED, COPY, MAKE_ROOM, PLACE_COPY), "repeated", HIT + 1),
     Case("column against canonical bytes", sql(RENAME), "column", HIT, "column type"),
-    Case("missing body", sql(LOSE), "body_missing", HIT, "no tombstone names its key"),
+    Case("missing body", sql(LOSE), "body_missing", HIT, "no tombstone or expiry names its key"),
     Case("missing body, fence forged", sql(FORGE_FENCE, LOSE), "body_missing", HIT),
     Case("flipped ciphertext byte", sql(EXCHANGE), "body_changed", HIT),
     Case("fence removed", sql(UNFENCE), "fence", STONE),
