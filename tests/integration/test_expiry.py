@@ -9,7 +9,8 @@ from events.bodies import Shredded, open_bodies
 from events.envelope import StoredEvent
 from events.model import Expired, KeyId, Position, Scope
 from events.postgres import Connection
-from services.audit.reading import audit
+from services.audit.evidence import Trust
+from services.audit.reading import Copies, verify
 from services.forgetting.expiry import Expiry
 from services.wire.memories import MemoryStatus
 from services.wire.recall import ContextRequest
@@ -172,10 +173,10 @@ async def test_the_audit_takes_an_expired_body_for_a_stone(plant: Plant, expiry:
     await plant.remember(scope, "我住在苏州", "好的。")
     await after(plant, expiry, "a month")
     async with plant.owner() as connection:
-        found, faults = await audit(connection)
+        found = await verify(connection, Copies(), Trust())
         tables = ("facts.memory", "sessions.message", "keywords.entry")
         before = {table: await rows(connection, table) for table in tables}
-    assert faults == []
+    assert found.ok, found.lines()
     assert found.shredded > 0
     for name in MODELS:
         await plant.rebuild(name)
