@@ -99,7 +99,11 @@ def _at(position: int | None) -> str:
     return "" if position is None else f"position {position}: "
 
 
-STEPS: Steps = {}
-"""What happened to the vocabulary since the first release: nothing yet."""
+STEPS: Steps = {
+    ("turn_considered", 1): Step(
+        lambda old: {**old, "fallback": None, "notes": {}}
+    ),  # no extractor stood in for another
+}
+"""What happened to the vocabulary since its events were first written."""
 
 TODAY = Vocabulary(EVENT_TYPES.values(), STEPS)

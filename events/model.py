@@ -362,13 +362,20 @@ class SuppressionAsked(Event):
 
 
 class TurnConsidered(Event):
-    """Every turn ends in exactly one: how many candidates met which end, by which extractor, under which policy."""
+    """Every turn ends in exactly one: how many candidates met which end, by which extractor, under which policy.
+
+    `fallback` says why `extractor` stood in for the one that was asked. `notes` are counts by name of what the
+    extractor left out: `cut` messages read in part, `dropped_<reason>` proposals that no words of the person support.
+    """
 
     type = "turn_considered"
+    schema_version: ClassVar[int] = 2
     turn_id: TurnId
     counts: dict[str, int]
     extractor: str
     policy_digest: str
+    fallback: str | None = None
+    notes: dict[str, int] = Field(default_factory=dict)
 
 
 class Tombstoned(Event):

@@ -40,6 +40,7 @@ from projections.vector_index import VectorIndex
 from projections.vector_mirror import VectorsMirror
 from services.access.tokens import TokenSigner
 from services.describing.matcher import Matcher
+from services.extraction.extractor import Extractor, Rules
 from services.forgetting.expiry import Expiry, Shredder
 from services.forgetting.finisher import Finisher
 from services.forgetting.forget import Forgetter
@@ -86,11 +87,13 @@ class Composition:
         settings: what the operator set.
         endpoints: where the stores are.
         gates: the gates of the judge; fewer only where it is measured what one is worth.
+        extractor: what reads the turns, where it is not what the settings say.
     """
 
     settings: Settings
     endpoints: Endpoints
     gates: Sequence[Gate] = GATES
+    extractor: Extractor | None = None
     _pools: dict[tuple[str, str | None], Database] = field(default_factory=dict)
     _closers: list[Closer] = field(default_factory=list)
 
@@ -211,6 +214,11 @@ class Composition:
     def matcher(self) -> Matcher:
         """Finds what somebody describes."""
         return Matcher(self.embedder, shipped_policy().about)
+
+    @cached_property
+    def reader_of_turns(self) -> Extractor:
+        """The extractor of the settings."""
+        return Rules()
 
     @cached_property
     def ingest(self) -> Ingest:
@@ -442,6 +450,7 @@ class Composition:
             projector=self.log("projector"),
             reader=self.log("reader"),
             embedder=self.embedder,
+            extractor=self.extractor or self.reader_of_turns,
             policy=shipped_policy(),
             gates=self.gates,
         )

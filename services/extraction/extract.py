@@ -1,6 +1,7 @@
 """The deterministic extractor: a finished turn in, candidates and suppressions out (R12). Pure, offline, zh and en."""
 
 import re
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from datetime import datetime
 
@@ -63,7 +64,7 @@ def extract(turn: Turn) -> Extraction:
                 text = normalise(message.content)
                 wishes += suppressions(message, text)
                 candidates += _of_message(turn, message, text)
-    return Extraction(candidates=tuple(_distinct(candidates)), suppressions=tuple(wishes))
+    return Extraction(candidates=tuple(distinct(candidates)), suppressions=tuple(wishes))
 
 
 def _of_message(turn: Turn, message: Message, text: Text) -> list[Candidate]:
@@ -74,7 +75,6 @@ def _of_message(turn: Turn, message: Message, text: Text) -> list[Candidate]:
     for index, sentence in enumerate(read):
         following = read[index + 1] if index + 1 < len(read) else None
         when = resolve(sentence.text, turn.occurred_at)
-        doubted = following is not None and following.asks and starts("doubt", following.text)
         ahead = when is not None and when.start > turn.occurred_at
         for_good = following is not None and _only_standing(following)
         proposals = (
@@ -87,13 +87,27 @@ def _of_message(turn: Turn, message: Message, text: Text) -> list[Candidate]:
             if whole is None:
                 continue
             said.append(whole)
-            coloured = _coloured(whole, sentence, text, doubted=doubted, for_good=for_good)
-            found.append(_candidate(coloured, message, text, when, turn.occurred_at))
+            found.append(finished(whole, index, read, text, message, turn_at=turn.occurred_at))
         named = topics(sentence.text)
         earlier = proposals[0].key.rpartition(".")[0] if proposals and proposals[0].key else None
         if earlier in {None, "", "taste"} and named:
             earlier = subject_name(named[-1].name)
     return found
+
+
+def finished(
+    proposal: Proposal, index: int, read: Sequence[Sentence], text: Text, message: Message, *, turn_at: datetime
+) -> Candidate:
+    """Make a candidate of a proposal from one sentence of a message: coloured by cues, dated, pointing at its words."""
+    sentence, following = read[index], read[index + 1] if index + 1 < len(read) else None
+    coloured = _coloured(
+        proposal,
+        sentence,
+        text,
+        doubted=following is not None and following.asks and starts("doubt", following.text),
+        for_good=following is not None and _only_standing(following),
+    )
+    return _candidate(coloured, message, text, resolve(sentence.text, turn_at), turn_at)
 
 
 def _of_sentence(
@@ -205,7 +219,7 @@ def _candidate(proposal: Proposal, message: Message, text: Text, when: Period | 
     )
 
 
-def _distinct(candidates: list[Candidate]) -> list[Candidate]:
+def distinct(candidates: Iterable[Candidate]) -> list[Candidate]:
     """Drop a candidate that says word for word what an earlier one says."""
     seen: set[tuple[str | None, str, bool, str]] = set()
     kept: list[Candidate] = []

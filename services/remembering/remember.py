@@ -6,39 +6,35 @@ from dataclasses import dataclass
 from datetime import timedelta
 from uuid import uuid4
 
-from events.bodies import Lost, Shredded, open_bodies
 from events.envelope import Command, NewEvent, Part, StoredEvent, considered_command, memory_stream
 from events.errors import ConcurrencyError
 from events.keyring import Keyring
-from events.log import EventLog, read_at, read_command
+from events.log import EventLog, fenced, read_at, read_command
 from events.model import (
     MEMORY_PART,
     Candidate,
     MemoryBody,
     MemoryId,
-    Message,
-    MessageBody,
     Position,
     Turn,
     TurnConsidered,
     TurnFinalized,
     TurnId,
-    TurnStatus,
 )
-from events.postgres import Connection, Database
+from events.postgres import Database
 from events.vault import Vault
 from projections.changes import LIVING
 from projections.choices import open_choices
 from projections.embedding import Embedder
 from projections.index import PART as INDEX
 from projections.memories import open_memories
-from projections.sessions import message_part
 from services.describing.matcher import Matcher, sentences_of
-from services.extraction.extract import EXTRACTOR, extract
+from services.extraction.extractor import Extracted, Extractor
 from services.governance.judge import GATES, Gate, Living, View
 from services.governance.policy import Policy
 from services.remembering.decide import Decision, aftermath_of, counts_of, decide, events_of
 from services.remembering.indexing import index_of, tag_of
+from services.remembering.opening import open_turn
 from services.remembering.state import forgotten_since, snapshot
 
 _TRIES = 8
@@ -61,6 +57,7 @@ class Rememberer:
         projector: a pool that may read the sealed log of every tenant.
         reader: a pool under `cenotaph_reader`.
         embedder: makes the vectors.
+        extractor: reads the turns.
         policy: thresholds and classes of the gates.
         gates: the gates of the judge.
     """
@@ -73,6 +70,7 @@ class Rememberer:
         projector: Database,
         reader: Database,
         embedder: Embedder,
+        extractor: Extractor,
         policy: Policy,
         gates: Sequence[Gate] = GATES,
     ) -> None:
@@ -81,6 +79,7 @@ class Rememberer:
         self._projector = projector
         self._reader = reader
         self._embedder = embedder
+        self._extractor = extractor
         self._policy = policy
         self._gates = gates
 
@@ -96,10 +95,17 @@ class Rememberer:
         if stored is None or not isinstance(event := stored.event, TurnFinalized):
             return None
         keyring = await self._vault.keyring(stored.scope)
+        turn: Turn | None = None
         for attempt in range(_TRIES):
-            command, decisions = await self._propose(keyring, stored, event)
-            if command is None:
+            before, turn = turn, await self._open(keyring, stored, event)
+            if turn is None:
                 return None
+            if turn != before:  # who loses a race does not ask again what was said
+                extracted = await self._extractor.extract(stored.scope.tenant_id, turn)
+            proposed = await self._propose(keyring, stored, turn, extracted)
+            if proposed is None:
+                continue
+            command, decisions = proposed
             try:
                 answer = await self._events.append(command)
             except ConcurrencyError:
@@ -115,7 +121,12 @@ class Rememberer:
         async with self._projector.connection() as connection:
             stored = await read_at(connection, position)
         if stored is not None and isinstance(event := stored.event, TurnFinalized):
-            considered = self._considered(event.turn_id, {"failed": 1})
+            considered = TurnConsidered(
+                turn_id=event.turn_id,
+                counts={"failed": 1},
+                extractor=self._extractor.name,
+                policy_digest=self._policy.digest,
+            )
             command = Command(
                 considered_command(event.turn_id),
                 stored.scope,
@@ -126,19 +137,18 @@ class Rememberer:
             )
             await self._events.append(command)
 
-    def _considered(self, turn: TurnId, counts: dict[str, int]) -> TurnConsidered:
-        return TurnConsidered(turn_id=turn, counts=counts, extractor=EXTRACTOR, policy_digest=self._policy.digest)
+    async def _open(self, keyring: Keyring, stored: StoredEvent, event: TurnFinalized) -> Turn | None:
+        """Open the turn as it can be read now; None where it was considered before."""
+        async with self._reader.transaction(stored.scope) as connection:
+            if await read_command(connection, considered_command(event.turn_id)):
+                return None
+            return await open_turn(connection, keyring, stored, event)
 
     async def _propose(
-        self, keyring: Keyring, stored: StoredEvent, event: TurnFinalized
-    ) -> tuple[Command | None, list[Decision]]:
-        """Decide about the turn against the state of this moment; no command where that was done before."""
-        command_id = considered_command(event.turn_id)
-        async with self._reader.transaction(stored.scope) as connection:
-            if await read_command(connection, command_id):
-                return None, []
-            turn = await _turn(connection, keyring, stored, event)
-        extraction = await asyncio.to_thread(extract, turn)
+        self, keyring: Keyring, stored: StoredEvent, turn: Turn, extracted: Extracted
+    ) -> tuple[Command, list[Decision]] | None:
+        """Decide about the turn against the state of this moment; None where some of it was forgotten meanwhile."""
+        extraction = extracted.extraction
         tags = {tag for candidate in extraction.candidates if (tag := tag_of(keyring, candidate)) is not None}
         async with self._reader.transaction(stored.scope) as connection:
             state = await snapshot(connection, keyring, tags)
@@ -147,6 +157,8 @@ class Rememberer:
             choices = await open_choices(connection, keyring)
             # behind the version: a tombstone that comes later makes the append lose
             forgotten = await forgotten_since(connection, keyring, stored.said_at, extraction.candidates)
+            if await fenced(connection, stored.scope, [message.message_id for message in turn.messages]):
+                return None
         living, held = [], []
         for fact in facts:
             body = bodies.get(fact.event_id)
@@ -179,11 +191,20 @@ class Rememberer:
             forgotten=forgotten,
         )
         decisions = decide(extraction.candidates, view, held, lambda: MemoryId(uuid4()), self._gates)
-        events = await self._events_of(keyring, stored, event, decisions)
-        return (
-            Command(command_id, stored.scope, memory_stream(stored.scope.subject_id), state.version, _ACTOR, events),
-            decisions,
+        considered = TurnConsidered(
+            turn_id=turn.turn_id,
+            counts=counts_of(decisions),
+            extractor=extracted.extractor,
+            policy_digest=self._policy.digest,
+            fallback=extracted.fallback,
+            notes=extracted.notes,
         )
+        events = (
+            *await self._events_of(keyring, stored, turn.turn_id, decisions),
+            NewEvent(considered, stored.said_at),
+        )
+        stream, command_id = memory_stream(stored.scope.subject_id), considered_command(turn.turn_id)
+        return Command(command_id, stored.scope, stream, state.version, _ACTOR, events), decisions
 
     async def _described(
         self, turn: Turn, candidates: Sequence[Candidate], suppressions: Collection[str]
@@ -206,15 +227,15 @@ class Rememberer:
         return scores
 
     async def _events_of(
-        self, keyring: Keyring, stored: StoredEvent, event: TurnFinalized, decisions: Sequence[Decision]
-    ) -> tuple[NewEvent, ...]:
+        self, keyring: Keyring, stored: StoredEvent, turn: TurnId, decisions: Sequence[Decision]
+    ) -> list[NewEvent]:
         written = [decision.body for decision in decisions if decision.written and decision.body is not None]
         vectors = iter(await self._embedder.embed_passages([body.content for body in written]) if written else ())
         keys = iter(await keyring.lease(sum(decision.body is not None for decision in decisions)))
         hold = timedelta(days=self._policy.hold_days)
-        events = []
+        events: list[NewEvent] = []
         for decision in decisions:
-            *before, last = events_of(decision, event.turn_id, hold, stored)
+            *before, last = events_of(decision, turn, hold, stored)
             events += [NewEvent(each, stored.said_at) for each in before]
             parts: tuple[Part, ...] = ()
             if (body := decision.body) is not None:
@@ -224,26 +245,4 @@ class Rememberer:
                     parts += (Part(INDEX, index_of(keyring, body, next(vectors), self._embedder.model_id), key),)
             events.append(NewEvent(last, stored.said_at, parts))
             events += [NewEvent(each, stored.said_at) for each in aftermath_of(decision)]
-        considered = self._considered(event.turn_id, counts_of(decisions))
-        return (*events, NewEvent(considered, stored.said_at))
-
-
-async def _turn(connection: Connection, keyring: Keyring, stored: StoredEvent, event: TurnFinalized) -> Turn:
-    """Open a turn as the extractor sees it: without what was forgotten; only a completed turn says anything."""
-    messages: list[Message] = []
-    if event.status is TurnStatus.COMPLETED:
-        opened = await open_bodies(connection, keyring, ((stored, part.name) for part in stored.parts))
-        for head in event.messages:
-            body = opened[stored.event_id, message_part(head.message_id)]
-            if not isinstance(body, Shredded | Lost):
-                content = MessageBody.model_validate_json(body).content
-                messages.append(
-                    Message(message_id=head.message_id, role=head.role, origin=head.origin, content=content)
-                )
-    return Turn(
-        turn_id=event.turn_id,
-        session_id=event.session_id,
-        status=event.status,
-        occurred_at=stored.said_at,
-        messages=tuple(messages),
-    )
+        return events

@@ -152,7 +152,12 @@ SAMPLES: tuple[tuple[Event, tuple[Part, ...]], ...] = (
     ),
     (
         TurnConsidered(
-            turn_id=TURN, counts={"accepted": 1, "held": 1}, extractor="rules/1", policy_digest="0123456789abcdef"
+            turn_id=TURN,
+            counts={"accepted": 1, "held": 1},
+            extractor="rules/1",
+            policy_digest="0123456789abcdef",
+            fallback="too_slow",
+            notes={"cut": 1},
         ),
         (),
     ),
