@@ -89,5 +89,9 @@ class Faults:
             self._kept.append(Fault(kind, position, what))
 
     def in_order(self) -> list[Fault]:
-        """Return those that were kept: of the whole log first, then by position."""
-        return sorted(self._kept, key=lambda fault: -1 if fault.position is None else fault.position)
+        """Return those that were kept: the keys, on which everything rests, then by position, then of the whole log."""
+        return sorted(self._kept, key=_order)
+
+
+def _order(fault: Fault) -> tuple[bool, bool, int]:
+    return fault.kind is not Kind.KEY_CHAIN, fault.position is None, fault.position or 0
