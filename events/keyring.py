@@ -190,6 +190,14 @@ async def intern_names(
     return known
 
 
+async def find_names(
+    database: Database, tenant: TenantId, subject: UUID, lookup: bytes, names: Sequence[Name]
+) -> dict[Name, UUID]:
+    """Map outside ids to internal ones for whoever holds a lookup secret; an unknown one is not in the answer."""
+    async with database.connection() as connection:
+        return await _aliases(connection, tenant, subject, {name: keyed_digest(lookup, *name) for name in names})
+
+
 async def _aliases(
     connection: Connection, tenant: TenantId, subject: UUID, digests: dict[Name, bytes]
 ) -> dict[Name, UUID]:

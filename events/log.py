@@ -12,8 +12,8 @@ import asyncpg
 
 from events.batcher import Batcher
 from events.envelope import Command, SealedCommand, SealedEvent, StoredEvent, finalized_command, seal, stored
-from events.errors import ConcurrencyError
-from events.model import CommandId, EventId, KeyId, Position, Scope, TurnId
+from events.errors import ConcurrencyError, TamperError
+from events.model import CommandId, EventId, KeyId, Position, Scope, SubjectId, TenantId, TurnId
 from events.postgres import Connection, Database, Row
 
 _BATCH = 256
@@ -191,6 +191,35 @@ async def read_sealed(connection: Connection, after: Position, limit: int) -> li
         limit,
     )
     return [stored(row["envelope"], row["position"]) for row in rows]
+
+
+async def read_window(
+    connection: Connection,
+    tenant: TenantId,
+    positions: tuple[Position, Position],
+    *,
+    subject: SubjectId | None,
+    kind: str | None,
+) -> list[StoredEvent]:
+    """Read one tenant's sealed events behind a position and up to another: all, one person's, those of one type.
+
+    Raises:
+        TamperError: the columns that were asked say another tenant or person than the envelope.
+    """
+    rows = await connection.fetch(
+        """select s.position, e.envelope from log.sealed s join log.event e using (seq)
+           where s.position > $1 and s.position <= $2 and e.tenant_id = $3 and ($4::uuid is null or e.subject_id = $4)
+             and ($5::text is null or e.type = $5) order by s.position""",
+        *positions,
+        tenant,
+        subject,
+        kind,
+    )
+    events = [stored(row["envelope"], row["position"]) for row in rows]
+    for event in events:
+        if event.scope.tenant_id != tenant or subject not in {None, event.scope.subject_id}:
+            raise TamperError(f"position {event.position}: a column contradicts the envelope; run `cenotaph verify`")
+    return events
 
 
 async def read_at(connection: Connection, position: Position) -> StoredEvent | None:

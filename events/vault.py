@@ -14,7 +14,7 @@ import asyncpg
 
 from events.envelope import decrypt, encrypt
 from events.errors import EpochGoneError, ScopeError, TamperError, UnavailableError
-from events.keyring import Keyring, PersonKey, intern_names
+from events.keyring import Keyring, PersonKey, find_names, intern_names
 from events.model import KeyId, Scope, SubjectId, TenantId
 from events.postgres import Database, Row
 from events.provider import Provider
@@ -68,12 +68,25 @@ class Vault:
         Raises:
             ScopeError: no such tenant.
         """
+        lookup = await self._lookup(tenant)
+        found = await intern_names(self._database, tenant, _TENANT_ITSELF, lookup, [("subject", outside)])
+        return SubjectId(found["subject", outside])
+
+    async def find_subject(self, tenant: TenantId, outside: str) -> SubjectId | None:
+        """Map a person's outside id to the internal one, None if nobody of that name was ever seen.
+
+        Raises:
+            ScopeError: no such tenant.
+        """
+        lookup = await self._lookup(tenant)
+        found = await find_names(self._database, tenant, _TENANT_ITSELF, lookup, [("subject", outside)])
+        return SubjectId(found["subject", outside]) if found else None
+
+    async def _lookup(self, tenant: TenantId) -> bytes:
         opened = await self._opened(lambda: self._tenant(tenant), "tenant_lookup", tenant.bytes + LOOKUP)
         if opened is None:
             raise ScopeError(f"tenant {tenant} does not exist")
-        _, lookup = opened
-        found = await intern_names(self._database, tenant, _TENANT_ITSELF, lookup, [("subject", outside)])
-        return SubjectId(found["subject", outside])
+        return opened[1]
 
     async def keyring(self, scope: Scope) -> Keyring:
         """Open one person's keyring, making the person's keys on first use.

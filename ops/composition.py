@@ -64,7 +64,9 @@ from services.remembering.choose import Chooser
 from services.remembering.inbox import Inbox
 from services.remembering.ingest import Ingest
 from services.remembering.remember import Rememberer
+from services.replay.asof import History
 from services.replay.diff import Differ
+from services.replay.journal import Journal
 from services.wire.limits import Limits
 from workers import compare, erase, project, remember, roll, seal, upkeep
 from workers.delivery import Delivery, Route
@@ -366,6 +368,16 @@ class Composition:
             if not names or name in names
         }
         return Differ(self.log("projector"), mirrors, batch=batch, rest=rest)
+
+    @cached_property
+    def journal(self) -> Journal:
+        """Reads the log again, for one tenant."""
+        return Journal(self.log("prober"), self.log("reader"), self.vault("opener"))
+
+    @cached_property
+    def history(self) -> History:
+        """Reads one person's memory as it was."""
+        return History(self.log("reader"), self.vault("opener"))
 
     def delivery(self, *routes: Route) -> Delivery:
         """Consume Redis streams."""

@@ -11,11 +11,11 @@ from ops.cli.evaluate import evaluate
 from ops.cli.forget import forget, receipts
 from ops.cli.inbox import confirm, consent, explain, inbox, refuse, suppress
 from ops.cli.ingest import ingest
-from ops.cli.log import replay
 from ops.cli.memory import memories, recall, remember
 from ops.cli.options import expanded
 from ops.cli.parts import api, migrate, worker
 from ops.cli.rebuild import rebuild
+from ops.cli.replay import replay
 from ops.cli.signing import cosign, key, rotate_key
 from ops.cli.status import status
 from ops.cli.up import down, up

@@ -7,9 +7,8 @@ from rich.progress import Progress, TaskID
 from rich.text import Text
 
 from ops import logs
-from ops.cli.log import bar
 from ops.cli.options import Json, Place
-from ops.cli.output import out, print_json
+from ops.cli.output import bar, out, print_json
 from ops.cli.places import settings_of, stores_of
 from ops.cli.wiring import compose
 from ops.embedded import Endpoints

@@ -16,9 +16,8 @@ from cenotaph.client import AsyncCenotaph
 from cenotaph.errors import CenotaphError as ClientError
 from events.errors import BadInputError, CenotaphError
 from ops import logs
-from ops.cli.log import bar
 from ops.cli.options import Door
-from ops.cli.output import coloured, err, out, print_table
+from ops.cli.output import bar, coloured, err, out, print_table
 from ops.cli.places import async_door, find_door
 from services.wire.limits import Limits
 from services.wire.reading import MalformedError, loads, read

@@ -25,16 +25,22 @@ class Place:
 
 
 @dataclass(frozen=True)
-class Door(Place):
+class Tenant(Place):
+    """Which installation, and as which tenant."""
+
+    key: Annotated[
+        str | None,
+        typer.Option("--key", envvar="CENOTAPH_API_KEY", help="API key of a tenant; else that of the data directory."),
+    ] = None
+
+
+@dataclass(frozen=True)
+class Door(Tenant):
     """Which API, and as which tenant."""
 
     url: Annotated[
         str | None,
         typer.Option("--url", envvar="CENOTAPH_URL", help="Where the API is; else that of the running `up`."),
-    ] = None
-    key: Annotated[
-        str | None,
-        typer.Option("--key", envvar="CENOTAPH_API_KEY", help="API key of a tenant; else that of the data directory."),
     ] = None
 
 

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from pydantic import BaseModel
 from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 from rich.table import Table
 from rich.text import Text
 
@@ -48,3 +49,16 @@ def print_table(table: Table) -> None:
         out.print(table)
     else:
         Console(width=10_000, highlight=False).print(table)
+
+
+def bar(unit: str, *, shown: bool = True) -> Progress:
+    """Make a progress bar on stderr, where somebody looks at it."""
+    return Progress(
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn(unit),
+        console=err,
+        transient=True,
+        disable=not (shown and err.is_terminal),
+    )

@@ -5,7 +5,7 @@ from pathlib import Path
 from cenotaph.client import AsyncCenotaph, Cenotaph, TokenRole
 from events.errors import CenotaphError
 from events.postgres import Database
-from ops.cli.options import Door, Person
+from ops.cli.options import Door, Person, Tenant
 from ops.embedded import Endpoints
 from ops.logins import password_of
 from ops.settings import Settings, load_settings
@@ -32,17 +32,26 @@ def find_door(door: Door) -> tuple[str, str]:
         CenotaphError: nothing runs, or there is no key.
     """
     settings = settings_of(door.data)
-    url, key = door.url, door.key
+    url = door.url
     if url is None:
         url = _up(settings).url
     if url is None:
         raise CenotaphError("cenotaph is still starting; try again in a few seconds")
-    if key is None:
-        try:
-            key = tenant_key(settings).read_text(encoding="ascii").strip()
-        except FileNotFoundError:
-            raise CenotaphError("there is no API key; name one with --key or CENOTAPH_API_KEY") from None
-    return url, key
+    return url, api_key_of(door)
+
+
+def api_key_of(tenant: Tenant) -> str:
+    """Return the API key to use: that which is given, else that of the data directory.
+
+    Raises:
+        CenotaphError: there is none.
+    """
+    if tenant.key is not None:
+        return tenant.key
+    try:
+        return tenant_key(settings_of(tenant.data)).read_text(encoding="ascii").strip()
+    except FileNotFoundError:
+        raise CenotaphError("there is no API key; name one with --key or CENOTAPH_API_KEY") from None
 
 
 def memory(person: Person, role: TokenRole = "agent") -> Cenotaph:

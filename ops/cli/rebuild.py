@@ -8,9 +8,8 @@ import typer
 from rich.progress import Progress, TaskID
 
 from ops import logs
-from ops.cli.log import bar
 from ops.cli.options import Place
-from ops.cli.output import out
+from ops.cli.output import bar, out
 from ops.cli.places import settings_of, stores_of
 from ops.cli.wiring import compose
 from ops.embedded import Endpoints

@@ -13,9 +13,8 @@ from rich.text import Text
 
 from events.place import Folder
 from ops import logs
-from ops.cli.log import bar
 from ops.cli.options import Json, Place
-from ops.cli.output import out
+from ops.cli.output import bar, out
 from ops.cli.places import log_of, settings_of
 from services.audit import reading
 from services.audit.evidence import Trust

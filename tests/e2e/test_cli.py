@@ -10,6 +10,7 @@ import subprocess
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from uuid import uuid4
 
@@ -75,7 +76,7 @@ def wait_for(true: Callable[[], object], timeout: float = 30) -> None:
 
 def memories(up: Up, subject: str = "me", status: MemoryStatus | None = None, key: str | None = None) -> list[Memory]:
     """List memories without the second a command takes to start."""
-    url, own = find_door(Door(up.data, None, key))
+    url, own = find_door(Door(up.data, key))
     with Cenotaph(url) as door:
         return every_memory(door.for_subject(own, subject), status)
 
@@ -204,16 +205,57 @@ def test_a_rebuild_while_up_runs_gives_the_same_rows(up: Up) -> None:
     assert "accepted" in ok(up.env, "remember", "I love jasmine tea.", "--subject", "rebuilt")
 
 
-def test_replay_lists_the_log_without_content(up: Up) -> None:
-    """Positions are dense, `--type` filters, and no word that was said appears."""
-    said = ok(up.env, "replay", "--json")
-    events = [json.loads(line) for line in said.splitlines()]
+def test_replay_shows_a_tenants_log(up: Up) -> None:
+    """Positions are dense, bodies open, `--type` filters, what was forgotten is a stone, bad input is refused."""
+    events = [json.loads(line) for line in ok(up.env, "replay", "--json").splitlines()]
     assert [event["position"] for event in events] == list(range(len(events)))
-    assert not re.search("烤鸭|青霉素|jasmine", said)
+    states = {part["state"] for event in events for part in event["parts"]}
+    assert {"open", "forgotten", "sealed"} <= states <= {"open", "forgotten", "expired", "sealed"}
+    open_ = [part for event in events for part in event["parts"] if part["state"] == "open"]
+    said = [part["body"]["content"] for part in open_ if part["part"].startswith("message:")]
+    assert any("烤鸭" in each or "jasmine" in each for each in said)
+    stranger = ok(up.env, "tenant", "create").strip()
+    assert ok(up.env, "replay", "--json", "--key", stranger) == ""
     (tombstone,) = [json.loads(line) for line in ok(up.env, "replay", "--json", "--type", "tombstoned").splitlines()]
     assert tombstone["data"]["memories"]
-    assert len(ok(up.env, "replay", "--from", "0", "--to", "2").splitlines()) == 3
-    assert run(up.env, "replay", "--type", "nonsense").returncode == 1
+    assert len(ok(up.env, "replay", "--json", "--from", "0", "--to", "2").splitlines()) == 3
+    for wrong in (
+        ("--type", "nonsense"),
+        ("--from", "4", "--to", "2"),
+        ("--from", "100000"),
+        ("--key", "cnk_no"),
+        ("--subject", "nobody"),
+        ("--as-of", "2026-01-01T09:00:00", "--subject", "shen"),
+        ("--as-of", "yesterday", "--subject", "shen"),
+        ("--as-of", "3"),
+        ("--valid-at", "2026-01-01T09:00:00Z", "--subject", "shen", "--from", "2"),
+    ):
+        refused = run(up.env, "replay", *wrong)
+        assert (refused.returncode, refused.stdout) == (1, ""), wrong
+        assert refused.stderr.startswith("cenotaph: "), wrong
+
+
+def test_replay_shows_a_memory_as_it_was(up: Up) -> None:
+    """What was recorded by a time, and what of it was true at another; under today's fence."""
+    ok(up.env, "remember", "Please remember that I live in Utrecht.", "--subject", "mover")
+    between = datetime.now(UTC).isoformat()
+    ok(up.env, "remember", "Please remember that I live in Rotterdam now.", "--subject", "mover")
+
+    def shown(*asked: str) -> list[tuple[str, str]]:
+        lines = ok(up.env, "replay", "--json", "--subject", "mover", *asked).splitlines()
+        return [(each["status"], each["body"]["value"]) for each in map(json.loads, lines)]
+
+    assert shown("--as-of", between) == [("current", "Utrecht")]
+    assert shown("--as-of", datetime.now(UTC).isoformat()) == [("current", "Rotterdam")]
+    assert shown("--valid-at", between) == [("superseded", "Utrecht")]
+    assert shown("--as-of", between, "--valid-at", "2099-01-01T00:00:00+00:00") == [("current", "Utrecht")]
+
+
+def test_audit_diff_finds_nothing_wrong(up: Up) -> None:
+    """Every read model is compared and says what the log says."""
+    reports = [json.loads(line) for line in ok(up.env, "audit", "diff", "--json").splitlines()]
+    assert [report["model"] for report in reports] == ["facts", "keywords", "sessions", "vectors"]
+    assert all(report["compared"] and not report["differences"] for report in reports)
 
 
 def test_status_verify_tenant_token(up: Up) -> None:

@@ -13,13 +13,16 @@ from events.envelope import Command, NewEvent, Part, event_id_of, memory_stream,
 from events.keyring import Keyring
 from events.log import EventLog
 from events.model import (
+    MEMORY_PART,
     Accepted,
+    Assertion,
     CommandId,
     EventId,
     Expired,
     IndexBody,
     KeyId,
     Kind,
+    MemoryBody,
     MemoryId,
     MessageBody,
     MessageHead,
@@ -58,6 +61,7 @@ class Person:
     held: list[MemoryId] = field(default_factory=list)
     keys: dict[MemoryId, list[KeyId]] = field(default_factory=dict)
     said: dict[TurnId, tuple[MessageId, ...]] = field(default_factory=dict)
+    spoken: dict[MessageId, KeyId] = field(default_factory=dict)
     fenced: list[tuple[EventId, tuple[KeyId, ...]]] = field(default_factory=list)
     stones: dict[MemoryId, int] = field(default_factory=dict)
 
@@ -87,10 +91,12 @@ class Person:
             MessageHead(message_id=messages[0], role=Role.USER, origin=Origin.USER),
             MessageHead(message_id=messages[1], role=Role.ASSISTANT, origin=Origin.ASSISTANT),
         )
+        keys = dict(zip(messages, await self.keyring.lease(2), strict=True))
         parts = tuple(
             Part(message_part(message), MessageBody(content="我喜欢北京烤鸭 / duck"), key)
-            for message, key in zip(messages, await self.keyring.lease(2), strict=True)
+            for message, key in keys.items()
         )
+        self.spoken |= {message: key.key_id for message, key in keys.items()}
         event = TurnFinalized(turn_id=turn, session_id=SessionId(uuid4()), status=TurnStatus.COMPLETED, messages=heads)
         await self.append(turns_stream(self.scope.subject_id), NewEvent(event, NOW, parts))
         self.said[turn] = messages
@@ -119,7 +125,7 @@ class Person:
         event, (key,) = self._not_written(turn, Outcome.HELD), await self.keyring.lease(1)
         self.held.append(event.candidate_id)
         self.keys[event.candidate_id] = [key.key_id]
-        await self._decide(NewEvent(event, NOW, (Part("memory", MessageBody(content="对花生过敏"), key),)), turn=turn)
+        await self._decide(NewEvent(event, NOW, (Part(MEMORY_PART, self._memory(), key),)), turn=turn)
 
     async def resurrect(self, turn: TurnId) -> None:
         """Write a version of a forgotten memory, as no decider would, and hear it again."""
@@ -137,10 +143,13 @@ class Person:
         """Let a held candidate run out of time, or one that was forgotten before."""
         if pool := [*self.held, *self.stones]:
             memory = self.random.choice(pool)
+            messages = self.said[turn][1:]
             keys = self.keys[memory] if memory in self.held else []
             self.held = [held for held in self.held if held != memory]
-            event = Expired(memories=(memory,), messages=self.said[turn][1:], keys=tuple(keys))
-            await self.append(memory_stream(self.scope.subject_id), NewEvent(event, NOW))
+            every = (*keys, *(self.spoken[each] for each in messages))
+            event = Expired(memories=(memory,), messages=messages, keys=every)
+            command = await self.append(memory_stream(self.scope.subject_id), NewEvent(event, NOW))
+            self.fenced.append((event_id_of(command, 0), every))
 
     async def reject(self, turn: TurnId) -> None:
         """Refuse a candidate."""
@@ -151,7 +160,7 @@ class Person:
         pool = [*self.living, *self.held]
         gone = self.random.sample(pool, min(len(pool), self.random.randint(1, 2)))
         orphaned = [memory for memory in self.living if memory not in gone and self.random.random() < 0.3]
-        keys = [key for memory in gone for key in self.keys[memory]]
+        keys = [key for memory in gone for key in self.keys[memory]] + [self.spoken[each] for each in self.said[turn]]
         event = Tombstoned(
             memories=tuple(gone),
             messages=self.said[turn],
@@ -197,7 +206,21 @@ class Person:
             importance=self.random.randint(0, 1000),
             cites=self.said[turn][: self.random.randint(0, 2)],
         )
-        return NewEvent(event, NOW + timedelta(seconds=self.random.randint(0, 9)), (Part("index", self._index(), key),))
+        return NewEvent(
+            event,
+            NOW + timedelta(seconds=self.random.randint(0, 9)),
+            (Part(MEMORY_PART, self._memory(), key), Part("index", self._index(), key)),
+        )
+
+    def _memory(self) -> MemoryBody:
+        return MemoryBody(
+            kind=Kind.PREFERENCE,
+            key="diet.likes",
+            value="烤鸭 duck",
+            content="对花生过敏，喜欢烤鸭 / likes duck",
+            evidence=(),
+            assertion=Assertion.STATED,
+        )
 
     def _index(self) -> IndexBody:
         terms = tuple(self.random.getrandbits(62) for _ in range(self.random.randint(1, 6)))

@@ -10,10 +10,11 @@ from rich.text import Text
 from cenotaph import answers
 from cenotaph.client import AsyncCenotaph
 from events.errors import TamperError
+from events.log import read_sealed
+from events.model import Position
 from ops.cli.demo.play import Played
 from ops.cli.demo.stage import Stage
 from ops.cli.forget import DONE, check, frames, table_of
-from ops.cli.log import sealed
 from ops.cli.output import coloured, out, plain, print_table
 from ops.composition import Composition
 from services.audit.evidence import Trust
@@ -23,6 +24,7 @@ QUESTION = "我家的猫叫什么？What is my cat called?"
 _BUDGET = 400
 _FORGET_S = 30.0
 _POLL_S = 0.1
+_BATCH = 500
 
 
 async def ask(person: AsyncCenotaph, stage: Stage) -> answers.Context:
@@ -109,10 +111,11 @@ def _signed(receipt: answers.Receipt, public: Path) -> bool:
 async def replay(composition: Composition, played: Played, stage: Stage) -> None:
     """Read the whole log by position and verify it."""
     database = composition.log(None)
-    positions, types = [], Counter[str]()
-    async for event in sealed(database, 0, None):
-        positions.append(event.position)
-        types[event.type] += 1
+    positions, types = list[Position | None](), Counter[str]()
+    async with database.connection() as connection:
+        while events := await read_sealed(connection, Position(len(positions) - 1), _BATCH):
+            positions += [event.position for event in events]
+            types.update(event.type for event in events)
     stage.say(f"  {len(positions)} events: " + ", ".join(f"{count} {name}" for name, count in types.most_common()))
     stage.check("positions are dense, from 0", positions == list(range(len(positions))))
     stage.check(
