@@ -1,21 +1,17 @@
 """Reading one person's memory as it was (R6, R21)."""
 
-from collections.abc import Collection
-from contextlib import suppress
 from datetime import datetime
 
 from events.envelope import memory_stream
-from events.errors import BadInputError, TamperError
-from events.keyring import Keyring
+from events.errors import BadInputError
 from events.log import expired, fenced, head, read_stream
-from events.model import EventId, MemoryId, Scope
-from events.postgres import Connection, Database
+from events.model import MemoryId, Scope
+from events.postgres import Database
 from events.vault import Vault
-from projections.changes import Fact
 from projections.choices import read_consents
 from projections.memories import open_memories
 from services.replay.journal import within
-from services.replay.state import Barred, Moment, Opened, Remembered, known, remembered
+from services.replay.state import Barred, Moment, Remembered, known, remembered
 
 
 class History:
@@ -46,21 +42,9 @@ class History:
                 within(moment.position, await head(connection))
             events = await read_stream(connection, scope, memory_stream(scope.subject_id))
             state = known(events, moment)
-            bodies = await _open(connection, keyring, state.values())
+            bodies = await open_memories(connection, keyring, state.values())
             consents = await read_consents(connection, keyring)
             # read last: whatever was opened above is not shown if it was forgotten meanwhile
             stones = {MemoryId(each) for each in await fenced(connection, scope, {memory for memory, _ in state})}
             ended = {MemoryId(each) for each in await expired(connection, scope, stones)}
         return remembered(state, bodies, Barred(stones - ended, ended, consents.withdrawn), valid_at)
-
-
-async def _open(connection: Connection, keyring: Keyring, facts: Collection[Fact]) -> dict[EventId, Opened]:
-    """Open what opens; what was tampered with is not in the answer, and keeps nothing else from being read."""
-    try:
-        return {**await open_memories(connection, keyring, facts)}
-    except TamperError:
-        opened: dict[EventId, Opened] = {}
-        for fact in facts:
-            with suppress(TamperError):
-                opened |= await open_memories(connection, keyring, [fact])
-        return opened

@@ -11,10 +11,9 @@ from typing import Any, Final, Literal
 
 import orjson
 
-from events.bodies import Lost, Opened, Shredded, open_bodies
+from events.bodies import Lost, Opened, Tampered, open_bodies
 from events.envelope import StoredEvent
-from events.errors import BadInputError, ScopeError, TamperError
-from events.keyring import Keyring
+from events.errors import BadInputError, ScopeError
 from events.log import expired, fenced, head, read_window
 from events.model import EventId, KeyId, Position, Scope, SubjectId, TenantId
 from events.postgres import Connection, Database
@@ -143,7 +142,7 @@ class Journal:
                 return Told(name, key_id, "sealed")
             if isinstance(body, bytes):
                 return Told(name, key_id, "open", orjson.loads(body))
-            return Told(name, key_id, "lost" if isinstance(body, Lost | Shredded) else "tampered")
+            return Told(name, key_id, "tampered" if isinstance(body, Tampered) else "lost")
 
         return {event.event_id: tuple(told(event, part.name, part.key_id) for part in event.parts) for event in events}
 
@@ -155,23 +154,7 @@ class Journal:
             keyring = await self._vault.keyring(scope)
         except ScopeError:  # the person's keys are gone altogether
             return {(event.event_id, name): Lost(key) for event, name in wanted for key in _key_of(event, name)}
-        try:
-            return await open_bodies(connection, keyring, wanted)
-        except TamperError:
-            return await _one_by_one(connection, keyring, wanted)
-
-
-async def _one_by_one(
-    connection: Connection, keyring: Keyring, wanted: Sequence[tuple[StoredEvent, str]]
-) -> dict[tuple[EventId, str], Opened]:
-    """Open what opens, where one of many does not."""
-    opened: dict[tuple[EventId, str], Opened] = {}
-    for each in wanted:
-        try:
-            opened |= await open_bodies(connection, keyring, [each])
-        except TamperError:
-            continue
-    return opened
+        return await open_bodies(connection, keyring, wanted)
 
 
 def _key_of(event: StoredEvent, name: str) -> list[KeyId]:

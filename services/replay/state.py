@@ -12,7 +12,7 @@ from datetime import datetime
 from itertools import takewhile
 from typing import Literal
 
-from events.bodies import Lost, Shredded
+from events.bodies import Lost, Shredded, Tampered
 from events.envelope import StoredEvent
 from events.model import EventId, MemoryBody, MemoryId, Position
 from projections.changes import Fact, State, fold
@@ -106,7 +106,7 @@ def _today(fact: Fact, opened: Opened | None, barred: Barred) -> Today:
     if fact.memory_id in barred.forgotten or isinstance(opened, Shredded):
         return "forgotten"
     if not isinstance(opened, MemoryBody):
-        return "tampered" if opened is None else "lost"
+        return "lost" if isinstance(opened, Lost) and not isinstance(opened, Tampered) else "tampered"
     return "consent_withdrawn" if opened.sensitivity in barred.withdrawn else "readable"
 
 

@@ -4,7 +4,7 @@ from uuid import UUID, uuid4
 
 import pytest
 
-from events.bodies import Lost, Shredded
+from events.bodies import Lost, Shredded, Tampered
 from events.envelope import StoredEvent
 from events.errors import UnknownEventError
 from events.model import (
@@ -154,6 +154,7 @@ def test_stated_validity_goes_before_the_time_of_saying() -> None:
         (body("x Utrecht", sensitivity="health"), Barred((), (), {"health"}), "consent_withdrawn"),
         (body("x Utrecht", sensitivity="health"), Barred((), (), {"finance"}), "readable"),
         (Lost(KeyId(fixed(9))), NOTHING, "lost"),
+        (Tampered(KeyId(fixed(9))), NOTHING, "tampered"),
         (None, NOTHING, "tampered"),
     ],
 )
