@@ -137,6 +137,17 @@ async def read_stream(connection: Connection, scope: Scope, stream: str, after: 
     return [stored(row["envelope"], row["position"]) for row in rows]
 
 
+async def read_last(connection: Connection, scope: Scope, stream: str) -> StoredEvent | None:
+    """Read the newest event of one stream, sealed or not."""
+    rows = await connection.fetch(
+        """select e.envelope, s.position from log.event e left join log.sealed s using (seq)
+           where e.tenant_id = $1 and e.stream = $2 order by e.version desc limit 1""",
+        scope.tenant_id,
+        stream,
+    )
+    return stored(rows[0]["envelope"], rows[0]["position"]) if rows else None
+
+
 async def read_choices(connection: Connection, scope: Scope, stream: str) -> list[StoredEvent]:
     """Read a person's consents and suppressions in order; costs what there is of them, not what the stream holds."""
     rows = await connection.fetch(

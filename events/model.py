@@ -361,6 +361,14 @@ class SuppressionAsked(Event):
     suppression_id: MemoryId
 
 
+class PolicyChanged(Event):
+    """From here on this policy decides: its canonical JSON, which holds nothing of a person, and the digest of that."""
+
+    type = "policy_changed"
+    digest: str
+    policy: str
+
+
 class TurnConsidered(Event):
     """Every turn ends in exactly one: how many candidates met which end, by which extractor, under which policy.
 
@@ -445,6 +453,7 @@ EVENT_TYPES: dict[tuple[str, int], type[Event]] = {
         ConsentGiven,
         ConsentWithdrawn,
         SuppressionAsked,
+        PolicyChanged,
         TurnConsidered,
         Tombstoned,
         Expired,

@@ -60,6 +60,7 @@ from services.recall.catalogue import Catalogue
 from services.recall.contexts import Contexts
 from services.recall.explain import Explainer
 from services.recall.recall import Recall
+from services.recall.roles import role_policies
 from services.remembering.choose import Chooser
 from services.remembering.inbox import Inbox
 from services.remembering.ingest import Ingest
@@ -253,7 +254,7 @@ class Composition:
         reader, keeper = self.log("reader"), self.vault("keeper")
         return System(
             ingest=self.ingest,
-            contexts=Contexts(reader, keeper, self.recall),
+            contexts=Contexts(reader, keeper, self.recall, role_policies(shipped_policy())),
             catalogue=Catalogue(reader, keeper),
             forgetter=Forgetter(self.log("appender"), reader, keeper),
             previews=Previews(reader, keeper, self.embedder, self.matcher),

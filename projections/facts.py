@@ -141,6 +141,17 @@ async def read_living(connection: Connection, scope: Scope, tags: Collection[byt
     return {(fact.memory_id, fact.version): fact for fact in map(fact_from, rows)}
 
 
+async def count_living(connection: Connection, scope: Scope) -> dict[Kind, int]:
+    """Count one person's memories that are current or in conflict, by kind."""
+    rows = await connection.fetch(
+        """select kind, count(*) as n from facts.memory where tenant_id = $1 and subject_id = $2
+           and status in ('current', 'in_conflict') group by kind""",
+        scope.tenant_id,
+        scope.subject_id,
+    )
+    return {Kind(row["kind"]): row["n"] for row in rows}
+
+
 async def read_page(
     connection: Connection,
     scope: Scope,

@@ -8,6 +8,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from ops import logs
 from ops.bench.governance.scenario import read_scenarios, subset
+from ops.bench.governance.swap import changed, swapped
 from ops.cli.output import err
 from ops.cli.wiring import evaluate_governance
 
@@ -24,6 +25,7 @@ def governance(
     scenarios: Annotated[Path, typer.Argument(help="Scenarios, one JSON object a line.", metavar="FILE")],
     results: Annotated[Path | None, typer.Option("--out", help="Write here what each scenario left.")] = None,
     *,
+    swap: Annotated[int | None, typer.Option(help="Swap names, values and topics by this seed first.")] = None,
     without: Annotated[str | None, typer.Option(help="Leave a gate out; `each` measures every one in turn.")] = None,
     sample: Annotated[int | None, typer.Option(help="Play so many only, chosen by --seed.", min=1)] = None,
     seed: Annotated[int, typer.Option(help="Chooses the sample.")] = 1,
@@ -40,6 +42,9 @@ def governance(
     chosen = read_scenarios(scenarios)
     if sample is not None:
         chosen = subset(chosen, sample, seed)
+    if swap is not None:
+        before, chosen = chosen, swapped(chosen, swap)
+        err.print(f"{changed(before, chosen)} of {len(chosen)} scenarios have other words")
     with Progress(*columns, console=err, transient=True) as shown:
         evaluation = evaluate_governance(chosen, without, parallel, shown)
     evaluation.show(failures=failures)

@@ -46,7 +46,7 @@ def compile_context(
 
     Args:
         items: memories recall found, already permitted to this reader; the best scores get in.
-        policy: what the role may see (`roles.policy_of`).
+        policy: what the role may see (policy.yaml).
         budget: tokens the text may cost, its frame included; never exceeded.
         recent: messages of recent turns, oldest first.
         task: the state of the task at hand.
@@ -137,7 +137,7 @@ def _memory_lines(items: Iterable[Item], policy: RolePolicy, left: list[LeftOut]
 
 def _refusal(item: Item, content: str, policy: RolePolicy, seen: set[tuple[UUID, int]], taken: int) -> Reason | None:
     part = Part.EPISODES if item.kind in EPISODIC else Part.CURRENT
-    if item.kind not in policy.kinds or part not in policy.parts:
+    if not policy.sees(item.kind, item.key) or part not in policy.parts:
         return "role"
     if (item.memory_id, item.version) in seen:
         return "duplicate"

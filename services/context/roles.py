@@ -1,20 +1,11 @@
-"""What each role of agent sees (R31), as data."""
+"""What a role of agent may see (R31)."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from fnmatch import fnmatchcase
 from typing import Final
 
 from events.model import Kind
-
-
-class RecallRole(StrEnum):
-    """What the asking agent is doing."""
-
-    CHAT = "chat"
-    PLANNER = "planner"
-    SEARCH = "search"
-    GENERATOR = "generator"
 
 
 class Part(StrEnum):
@@ -32,30 +23,13 @@ EPISODIC: Final = frozenset({Kind.EPISODE, Kind.REFLECTION})
 
 @dataclass(frozen=True, slots=True)
 class RolePolicy:
-    """The sections a role may have, the kinds of memory in them, and how many memories at most."""
+    """The sections a role may have, the kinds of memory in them, how many, and semantic keys it does not see."""
 
     parts: frozenset[Part]
     kinds: frozenset[Kind]
     memories: int = 8
+    hidden_keys: tuple[str, ...] = ()
 
-
-_KNOWN: Final = frozenset({Kind.PREFERENCE, Kind.FACT, Kind.GOAL, Kind.PROFILE, Kind.FORMAT, Kind.PLAN, Kind.PROJECT})
-
-POLICIES: Final[Mapping[RecallRole, RolePolicy]] = {
-    RecallRole.CHAT: RolePolicy(frozenset(Part), _KNOWN | {Kind.EPISODE}),
-    RecallRole.PLANNER: RolePolicy(
-        frozenset({Part.TASK, Part.CURRENT, Part.EPISODES}),
-        (_KNOWN - {Kind.PROFILE, Kind.FORMAT}) | {Kind.PROCEDURE} | EPISODIC,
-    ),
-    RecallRole.SEARCH: RolePolicy(frozenset({Part.TASK}), frozenset(), memories=0),
-    RecallRole.GENERATOR: RolePolicy(frozenset({Part.TASK, Part.CURRENT}), frozenset({Kind.FORMAT})),
-}
-
-
-def policy_of(role: RecallRole | str) -> RolePolicy:
-    """Return what a role sees.
-
-    Raises:
-        ValueError: The role is unknown; there is no policy to fall back on.
-    """
-    return POLICIES[RecallRole(role)]
+    def sees(self, kind: Kind, key: str | None) -> bool:
+        """Say whether a memory of this kind under this semantic key is the role's business."""
+        return kind in self.kinds and not any(fnmatchcase(key or "", pattern) for pattern in self.hidden_keys)

@@ -19,6 +19,7 @@ class Item:
     kind: Kind
     content: str
     score: float
+    key: str | None = None
     stale: bool = False
     recheck: bool = False
     in_conflict: bool = False

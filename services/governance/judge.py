@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 
 from events.model import Candidate
 from services.governance.gates.assertion import assertion
+from services.governance.gates.capacity import capacity
 from services.governance.gates.confidence import confidence
 from services.governance.gates.conflict import conflict
 from services.governance.gates.duplicate import duplicate
@@ -15,6 +16,7 @@ from services.governance.gates.origin import origin
 from services.governance.gates.secret import secret
 from services.governance.gates.sensitivity import sensitivity
 from services.governance.gates.suppression import suppression
+from services.governance.gates.worth import worth
 from services.governance.reasons import Reason
 from services.governance.view import Living, Ruling, Target, View, Writing, rule
 
@@ -31,10 +33,12 @@ GATES: tuple[Gate, ...] = (
     ephemeral,
     assertion,
     sensitivity,
+    worth,
     confidence,
     forgotten,
     duplicate,
     conflict,
+    capacity,
 )
 
 

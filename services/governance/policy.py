@@ -5,14 +5,15 @@ import json
 from fnmatch import fnmatchcase
 from functools import cached_property, lru_cache
 from importlib.resources import files
+from math import isclose
 from pathlib import Path
-from typing import Self
+from typing import Annotated, Literal, Self
 
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from events.errors import BadInputError
-from events.model import Unit
+from events.model import Kind, Unit
 
 
 class ConfidencePolicy(BaseModel):
@@ -42,6 +43,42 @@ class AboutPolicy(BaseModel):
     threshold: Unit
 
 
+class WorthPolicy(BaseModel):
+    """How much a candidate is worth keeping (gate 9): four weights, two lines, and what a kind is worth later."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    relevance: Unit
+    importance: Unit
+    confidence: Unit
+    future_value: Unit
+    write: Unit
+    conflict: Unit
+    relevance_without_key: Unit
+    future: dict[Kind, Unit]
+
+    @model_validator(mode="after")
+    def _whole(self) -> Self:
+        if not isclose(self.relevance + self.importance + self.confidence + self.future_value, 1.0):
+            raise ValueError("the four weights of worth must add up to 1")
+        if self.write > self.conflict:
+            raise ValueError("worth.write must not be above worth.conflict")
+        if missing := set(Kind) - self.future.keys():
+            raise ValueError(f"worth.future lacks {', '.join(sorted(missing))}")
+        return self
+
+
+class RoleRules(BaseModel):
+    """What a role of agent sees (R31): sections, kinds, how many memories, and keys that are none of its business."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    parts: tuple[Literal["task", "current", "recent_turns", "episodes"], ...]
+    kinds: frozenset[Kind]
+    memories: int = Field(ge=0, le=100)
+    hidden_keys: tuple[str, ...] = ()
+
+
 class Policy(BaseModel):
     """What the gates decide by; equal policies have equal digests."""
 
@@ -53,18 +90,38 @@ class Policy(BaseModel):
     multi_valued: tuple[str, ...]
     near_duplicate: Unit
     about: AboutPolicy
+    worth: WorthPolicy
+    capacity: dict[Kind, Annotated[int, Field(ge=1)]]
+    roles: dict[Literal["chat", "planner", "search", "generator"], RoleRules]
+
+    @model_validator(mode="after")
+    def _complete(self) -> Self:
+        if missing := set(Kind) - self.capacity.keys():
+            raise ValueError(f"capacity lacks {', '.join(sorted(missing))}")
+        if missing_roles := {"chat", "planner", "search", "generator"} - self.roles.keys():
+            raise ValueError(f"roles lacks {', '.join(sorted(missing_roles))}")
+        return self
+
+    @cached_property
+    def canonical(self) -> str:
+        """Return the JSON form that is digested: sets sorted, no blanks."""
+        return json.dumps(_sorted(self.model_dump(mode="json")), separators=(",", ":"), ensure_ascii=False)
 
     @cached_property
     def digest(self) -> str:
         """Return the SHA-256 of the canonical JSON form, in hex."""
-        data = self.model_dump(mode="json")
-        data["sensitive"] = sorted(data["sensitive"])
-        canonical = json.dumps(data, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
-        return hashlib.sha256(canonical.encode()).hexdigest()
+        return hashlib.sha256(self.canonical.encode()).hexdigest()
 
     def holds_several(self, key: str) -> bool:
         """Say whether a key can hold several values at once (R20)."""
         return any(fnmatchcase(key, pattern) for pattern in self.multi_valued)
+
+
+def _sorted(value: object) -> object:
+    """Bring JSON values into one order; no list of a policy has an order that means something but `roles.*.parts`."""
+    if isinstance(value, dict):
+        return {name: _sorted(value[name]) for name in sorted(value)}
+    return sorted(value) if isinstance(value, list) else value
 
 
 def load_policy(path: Path | None = None) -> Policy:

@@ -48,6 +48,10 @@ class Reason(StrEnum):
     PLAN_AS_FACT = "plan_as_fact", "assertion", "A plan was proposed as a current fact."
     NEEDS_CONSENT = "needs_consent", "sensitivity", "A sensitive class without consent."
     CONSENT_WITHDRAWN = "consent_withdrawn", "sensitivity", "A sensitive class whose consent was withdrawn."
+    NOT_STATED = "not_stated", "worth", "Inferred from what was said; nobody stated it."
+    OVER = "over", "worth", "Over before it was said, so of no use later."
+    NOT_WORTH_IT = "not_worth_it", "worth", "Too little relevance, importance, confidence and future value together."
+    WEAK_CONTRADICTION = "weak_contradiction", "worth", "Contradicts a memory and is not worth enough to replace it."
     LOW_CONFIDENCE = "low_confidence", "confidence", "Not sure enough to write without asking."
     NO_CONFIDENCE = "no_confidence", "confidence", "Not even sure enough to ask."
     FORGOTTEN = "forgotten", "forgotten", "The person had it forgotten, and this message is older than that wish."
@@ -59,6 +63,7 @@ class Reason(StrEnum):
     STALE = "stale", "conflict", "An older statement than the one that is current."
     UNDECIDABLE = "undecidable", "conflict", "Contradicts a memory of the same moment; the person is asked."
     LOWER_CONFIDENCE = "lower_confidence", "conflict", "Contradicts a memory that was stated more surely."
+    FULL = "full", "capacity", "There is no room for another memory of this kind; the person is asked."
     NEW = "new", "judge", "Nothing stands against it."
 
 

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from pydantic import Field
 
-from events.model import Frozen, MemoryBody, MemoryId, Outcome, Suppression, Turn, TurnId
+from events.model import Frozen, Kind, MemoryBody, MemoryId, Outcome, Suppression, Turn, TurnId
 from services.governance.policy import Policy
 from services.governance.reasons import Reason
 
@@ -47,7 +47,8 @@ class View(Frozen):
 
     `suppressions` are those of this turn; `described` says, by the content of a candidate, how much it is about what
     the person said earlier not to remember (`aboutness`). `consents` names the sensitive classes the person opened,
-    `withdrawn` those they closed again. `forgotten` are the topics (`topic_basis`) of this turn that were forgotten
+    `withdrawn` those they closed again; `counts` says how many living memories of a kind there are.
+    `forgotten` are the topics (`topic_basis`) of this turn that were forgotten
     after it was said.
     """
 
@@ -58,6 +59,7 @@ class View(Frozen):
     described: dict[str, float] = Field(default_factory=dict)
     consents: frozenset[str] = frozenset()
     withdrawn: frozenset[str] = frozenset()
+    counts: dict[Kind, int] = Field(default_factory=dict)
     forgotten: frozenset[str] = frozenset()
 
 

@@ -12,12 +12,13 @@ from events.postgres import Connection, Database
 from events.vault import Vault
 from projections.sessions import message_part, messages_of, recent_turns
 from services.context.compiler import compile_context
-from services.context.roles import Part, policy_of
+from services.context.roles import Part
 from services.context.values import Compiled, Item, Said
 from services.recall.bm25 import Key
 from services.recall.catalogue import views_of
 from services.recall.lease import Freshness
 from services.recall.recall import Recall, Recalled, Recollection
+from services.recall.roles import Roles
 from services.wire.recall import (
     Cited,
     ContextAnswer,
@@ -41,12 +42,14 @@ class Contexts:
         reader: a pool under `cenotaph_reader`.
         vault: with the right to open keys.
         recall: finds the memories.
+        roles: what each role may see.
     """
 
-    def __init__(self, reader: Database, vault: Vault, recall: Recall) -> None:
+    def __init__(self, reader: Database, vault: Vault, recall: Recall, roles: Roles) -> None:
         self._reader = reader
         self._vault = vault
         self._recall = recall
+        self._roles = roles
 
     async def compile(self, scope: Scope, request: ContextRequest, now: datetime | None = None) -> ContextAnswer:
         """Fill the token budget with what this role may see, and record the read.
@@ -56,7 +59,7 @@ class Contexts:
             request: what is asked, by whom, within which budget.
             now: the moment at which freshness is judged; the present where it is left out.
         """
-        policy = policy_of(request.role.value)
+        policy = self._roles[request.role]
         recollection = Recollection((), ())
         if policy.kinds:
             recollection = await self._recall.recall(scope, request.query, policy.kinds, now)
@@ -70,11 +73,12 @@ class Contexts:
 
     async def search(self, scope: Scope, request: SearchRequest) -> SearchAnswer:
         """Return the memories that matter most to a query, as far as this role may see them."""
-        policy = policy_of(request.role.value)
+        policy = self._roles[request.role]
         recollection = Recollection((), ())
         if policy.kinds:
             recollection = await self._recall.recall(scope, request.query, policy.kinds)
-        best = recollection.recalled[: request.limit]
+        seen = [each for each in recollection.recalled if policy.sees(each.fact.kind, each.body.key)]
+        best = seen[: request.limit]
         keyring = await self._vault.keyring(scope)
         async with self._reader.transaction(scope) as connection:
             bodies = {each.fact.event_id: each.body for each in best}
@@ -174,6 +178,7 @@ def _item(each: Recalled) -> Item:
         kind=each.fact.kind,
         content=each.body.content,
         score=each.score,
+        key=each.body.key,
         stale=each.freshness is Freshness.STALE,
         recheck=each.freshness is Freshness.RECHECK,
         source_forgotten=each.fact.source_forgotten,

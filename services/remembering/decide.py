@@ -21,6 +21,7 @@ from events.model import (
     Superseded,
     TurnId,
 )
+from services.governance.gates.worth import worth_of
 from services.governance.judge import GATES, Gate, Living, Ruling, View, Writing, judge
 from services.governance.reasons import Reason
 from services.governance.sameness import same_thing, same_value
@@ -29,13 +30,17 @@ from services.governance.view import rule
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """What became of one candidate. `memory_id` and `version` are set where it is written, or held (version 1)."""
+    """What became of one candidate, and the numbers it was decided by, in thousandths.
+
+    `memory_id` and `version` are set where it is written, or held (version 1).
+    """
 
     candidate: Candidate
     candidate_id: MemoryId
     ruling: Ruling
     memory_id: MemoryId
     version: int
+    features: dict[str, int]
 
     @property
     def body(self) -> MemoryBody | None:
@@ -89,20 +94,30 @@ def decide(
         )
         gone = {decision.memory_id, *decision.ruling.settles}
         others = tuple(each for each in view.living if each.memory_id not in gone)
-        view = view.model_copy(update={"living": (*others, living)})
+        counts = view.counts | {body.kind: view.counts.get(body.kind, 0) + (decision.version == 1)}
+        view = view.model_copy(update={"living": (*others, living), "counts": counts})
     return decisions
 
 
 def _one(
     candidate: Candidate, view: View, held: Iterable[MemoryBody], candidate_id: MemoryId, gates: Sequence[Gate]
 ) -> Decision:
+    features = _features(candidate, view)
     ruling = judge(candidate, view, gates)
     if ruling.outcome is Outcome.HELD and any(_same(candidate, body) for body in held):
         ruling = rule(Outcome.REJECTED, Reason.ALREADY_HELD)
     if ruling.target is None or ruling.outcome is Writing.DISPUTE:
-        return Decision(candidate, candidate_id, ruling, candidate_id, 1)
+        return Decision(candidate, candidate_id, ruling, candidate_id, 1, features)
     step = 1 if ruling.outcome is Writing.SUPERSEDE else 0
-    return Decision(candidate, candidate_id, ruling, ruling.target.memory_id, ruling.target.version + step)
+    return Decision(candidate, candidate_id, ruling, ruling.target.memory_id, ruling.target.version + step, features)
+
+
+def _features(candidate: Candidate, view: View) -> dict[str, int]:
+    """Return what the gates weigh, so that a decision can be explained when the policy is another."""
+    found = worth_of(candidate, view.policy)._asdict()
+    if candidate.content in view.described:
+        found["described"] = view.described[candidate.content]
+    return {name: thousandths(value) for name, value in found.items()}
 
 
 def _same(one: Candidate, other: MemoryBody) -> bool:
@@ -129,6 +144,7 @@ def events_of(decision: Decision, turn: TurnId, hold: timedelta, now: StoredEven
             confidence=thousandths(candidate.confidence),
             importance=thousandths(candidate.importance),
             pointers=candidate.evidence,
+            features=decision.features,
         )
     ]
     if isinstance(ruling.outcome, Outcome):

@@ -26,6 +26,7 @@ from events.vault import Vault
 from projections.changes import LIVING
 from projections.choices import open_choices
 from projections.embedding import Embedder
+from projections.facts import count_living
 from projections.index import PART as INDEX
 from projections.memories import open_memories
 from services.describing.matcher import Matcher, sentences_of
@@ -35,6 +36,7 @@ from services.governance.policy import Policy
 from services.remembering.decide import Decision, aftermath_of, counts_of, decide, events_of
 from services.remembering.indexing import index_of, tag_of
 from services.remembering.opening import open_turn
+from services.remembering.policies import announce
 from services.remembering.state import forgotten_since, snapshot
 
 _TRIES = 8
@@ -82,6 +84,7 @@ class Rememberer:
         self._extractor = extractor
         self._policy = policy
         self._gates = gates
+        self._announced = False
 
     async def consider(self, position: Position) -> Considered | None:
         """Consider the turn at a position; None where there is none or it was considered before.
@@ -94,6 +97,9 @@ class Rememberer:
             stored = await read_at(connection, position)
         if stored is None or not isinstance(event := stored.event, TurnFinalized):
             return None
+        if not self._announced:
+            await announce(self._events, self._projector, self._policy, _ACTOR)
+            self._announced = True
         keyring = await self._vault.keyring(stored.scope)
         turn: Turn | None = None
         for attempt in range(_TRIES):
@@ -155,6 +161,7 @@ class Rememberer:
             facts = [fact for fact in state.facts.values() if fact.status in LIVING]
             bodies = await open_memories(connection, keyring, facts)
             choices = await open_choices(connection, keyring)
+            counts = await count_living(connection, stored.scope)
             # behind the version: a tombstone that comes later makes the append lose
             forgotten = await forgotten_since(connection, keyring, stored.said_at, extraction.candidates)
             if await fenced(connection, stored.scope, [message.message_id for message in turn.messages]):
@@ -187,6 +194,7 @@ class Rememberer:
             described=await self._described(turn, extraction.candidates, choices.suppressions.values()),
             consents=choices.consents.given,
             withdrawn=choices.consents.withdrawn,
+            counts=counts,
             policy=self._policy,
             forgotten=forgotten,
         )

@@ -34,8 +34,15 @@ def contradicts(candidate: Claim, claim: Claim) -> bool:
     if candidate.kind is Kind.PLAN and claim.kind is Kind.PLAN and not candidate.positive:
         return opposite and covers(claim, candidate)
     if not same_thing(candidate, claim):
-        return False
+        return _takes_back(candidate, claim)
     if candidate.key is None or candidate.multi_valued:
         return opposite and (same_value(candidate, claim) or (not candidate.positive and covers(claim, candidate)))
     # One value at a time: another value replaces it, its denial ends it, the denial of something else leaves it alone.
     return same_value(candidate, claim) if opposite and not candidate.positive else True
+
+
+def _takes_back(candidate: Claim, claim: Claim) -> bool:
+    """Say whether a like or dislike is taken back under another key: the thing is the same, however it is filed."""
+    likes = candidate.kind is claim.kind is Kind.PREFERENCE and candidate.multi_valued and claim.multi_valued
+    opposite = candidate.positive != claim.positive and candidate.scope == claim.scope
+    return likes and opposite and same_value(candidate, claim)

@@ -13,10 +13,14 @@ from events.marker import BEGIN, END, injected_spans
 from events.model import Kind, MemoryId, MessageId, Role
 from services.context.compiler import PREFACE, compile_context
 from services.context.escape import escape
-from services.context.roles import EPISODIC, POLICIES, Part, RecallRole, RolePolicy, policy_of
+from services.context.roles import EPISODIC, Part, RolePolicy
 from services.context.tokenizer import count_tokens
 from services.context.values import Compiled, Item, Said, Task
+from services.governance.policy import shipped_policy
+from services.recall.roles import role_policies
+from services.wire.recall import RecallRole
 
+POLICIES = role_policies(shipped_policy())
 CHAT, PLANNER = POLICIES[RecallRole.CHAT], POLICIES[RecallRole.PLANNER]
 LABELS = {f"<{part}>" for part in Part} | {f"</{part}>" for part in Part}
 LINE = re.compile(r"- \[[^\[\]<>]+\] [^\[\]<>\n]+")
@@ -64,7 +68,7 @@ TASKS = st.none() | st.builds(
     step=st.none() | TEXT,
     pending=st.lists(TEXT, max_size=2).map(tuple),
 )
-POLICY = st.sampled_from(RecallRole).map(policy_of)
+POLICY = st.sampled_from(RecallRole).map(POLICIES.__getitem__)
 
 
 def _item(number: int, content: str, kind: Kind = Kind.PREFERENCE, score: float = 0.5) -> Item:
@@ -144,7 +148,7 @@ def test_a_role_sees_only_its_kinds_and_sections(
     items: list[Item], said: list[Said], task: Task | None, role: RecallRole
 ) -> None:
     """However much budget there is, no other kind or section gets in, and no more memories than the policy says."""
-    policy = policy_of(role)
+    policy = POLICIES[RecallRole(role)]
     compiled = compile_context(items, policy=policy, budget=100_000, recent=said, task=task)
     kinds = {(item.memory_id, item.version): item.kind for item in items}
     assert {section.name for section in compiled.sections} <= policy.parts
@@ -249,16 +253,17 @@ def test_a_long_message_is_cut() -> None:
     assert len(_lines(compiled)[0]) < 300
 
 
-def test_every_role_has_a_policy_and_an_unknown_one_is_refused() -> None:
-    """Denied by default: there is no policy for a role nobody wrote one for."""
+def test_every_role_has_a_policy_and_sees_no_more_than_it_needs() -> None:
+    """Search sees no memory, only chat sees the conversation, a generator nothing of the person's tastes."""
     assert set(POLICIES) == set(RecallRole)
-    assert policy_of("planner") is PLANNER
-    for role in ("", "admin", "CHAT"):
-        with pytest.raises(ValueError, match="RecallRole"):
-            policy_of(role)
-    assert Part.RECENT not in PLANNER.parts
+    assert [role for role, policy in POLICIES.items() if Part.RECENT in policy.parts] == [RecallRole.CHAT]
     assert PLANNER.kinds >= EPISODIC
     assert not POLICIES[RecallRole.SEARCH].kinds
+    generator = POLICIES[RecallRole.GENERATOR]
+    assert generator.sees(Kind.PREFERENCE, "weekly_report.length")
+    assert not generator.sees(Kind.PREFERENCE, "taste.music")
+    assert not generator.sees(Kind.PREFERENCE, None)
+    assert not generator.sees(Kind.FACT, "weekly_report.length")
 
 
 @given(TEXT)

@@ -40,6 +40,7 @@ from events.model import (
     NotWritten,
     Origin,
     Outcome,
+    PolicyChanged,
     Reinforced,
     Resolved,
     Role,
@@ -131,6 +132,7 @@ SAMPLES: tuple[tuple[Event, tuple[Part, ...]], ...] = (
     (Reinforced(candidate_id=CANDIDATE, memory_id=MEMORY, version=2, turn_id=TURN), ()),
     (Conflicted(memories=(MEMORY, CANDIDATE)), ()),
     (Resolved(decision="chosen", memory_id=MEMORY, version=2, settled=(CANDIDATE,)), ()),
+    (PolicyChanged(digest="ab" * 32, policy='{"hold_days":7}'), ()),
     (ConsentGiven(sensitivity="health"), ()),
     (ConsentWithdrawn(sensitivity="health"), ()),
     (

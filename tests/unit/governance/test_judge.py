@@ -25,10 +25,12 @@ def test_the_gates_stand_in_the_order_of_the_specification() -> None:
         "ephemeral",
         "assertion",
         "sensitivity",
+        "worth",
         "confidence",
         "forgotten",
         "duplicate",
         "conflict",
+        "capacity",
     ]
     candidate = a_candidate(SAID, ephemeral=True, assertion=Assertion.HYPOTHETICAL, confidence=0.1)
     assert judge(candidate, a_view(a_turn(SAID))).gate == "ephemeral"
@@ -47,7 +49,7 @@ CONFLICTS: list[tuple[dict[str, Any], dict[str, Any], object, str]] = [
     ({"positive": False, "assertion": Assertion.NEGATED}, {}, Writing.SUPERSEDE, "withdrawn"),
     ({"positive": False, "value": "detailed"}, {}, Writing.ACCEPT, "new"),
     ({"value": "detailed", "assertion": Assertion.PAST}, {}, Outcome.REJECTED, "stale"),
-    ({"value": "detailed", "assertion": Assertion.INFERRED}, {}, Outcome.HELD, "lower_confidence"),
+    ({"value": "detailed", "assertion": Assertion.INFERRED}, {}, Outcome.WORKING_ONLY, "not_stated"),
     # several values
     ({"key": "taste.food", "multi_valued": True, "value": "tofu"}, {"key": "taste.food"}, Writing.ACCEPT, "new"),
     (

@@ -1,0 +1,74 @@
+"""Many workers consider turns of one person at once: what was said and when decides, not who was first."""
+
+import asyncio
+from collections import Counter
+from collections.abc import AsyncIterator, Sequence
+from datetime import timedelta
+
+import pytest
+
+from events.errors import ConcurrencyError
+from events.model import Position, Scope
+from services.wire.memories import MemoryStatus
+from tests.plant import START, Plant, planted
+
+
+@pytest.fixture(scope="module")
+async def plant(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Plant]:
+    """Run servers of this module's own."""
+    async with planted(tmp_path_factory.mktemp("concurrent")) as plant:
+        yield plant
+
+
+async def stored(plant: Plant, scope: Scope, *said: tuple[str, int]) -> list[Position]:
+    """Store turns that were said so many minutes after the start."""
+    positions = []
+    for text, minutes in said:
+        answer = await plant.store(scope, plant.turn(text, "好的。", at=START + timedelta(minutes=minutes)))
+        assert answer.position is not None
+        positions.append(Position(answer.position))
+    return positions
+
+
+async def contents(plant: Plant, scope: Scope, status: MemoryStatus) -> list[str]:
+    await plant.follow()
+    page = await plant.composition.backend.memories(scope, status, 100, None)
+    return sorted(each.value or "" for each in page.memories)
+
+
+async def consider(plant: Plant, positions: list[Position]) -> None:
+    """Let two rememberers consider them, as two worker processes would; a lost race is delivered again."""
+    other = plant.another()
+    workers = [plant.rememberer, other._rememberer()]
+
+    async def one(number: int, position: Position) -> None:
+        while True:
+            try:
+                await workers[number % 2].consider(position)
+            except ConcurrencyError:
+                continue
+            return
+
+    try:
+        await asyncio.gather(*(one(number, position) for number, position in enumerate(positions)))
+    finally:
+        await other.close()
+
+
+async def test_twenty_identical_candidates_at_once_are_one_memory(plant: Plant) -> None:
+    """One memory and nineteen reinforcements, not twenty duplicates."""
+    scope = await plant.person()
+    await consider(plant, await stored(plant, scope, *(("我住在苏州", minute) for minute in range(20))))
+    types = Counter(event.type for event in await plant.stream(scope))
+    assert (types["accepted"], types["reinforced"], types["turn_considered"]) == (1, 19, 20)
+    assert await contents(plant, scope, MemoryStatus.ACTIVE) == ["苏州"]
+
+
+@pytest.mark.parametrize("order", [(0, 1, 2, 3), (3, 2, 1, 0), (2, 0, 3, 1)])
+async def test_contradictions_from_several_workers_leave_the_newest(plant: Plant, order: Sequence[int]) -> None:
+    """However the turns arrive and whoever considers them first, what was said last is the one current memory."""
+    scope = await plant.person()
+    said = [(f"我住在{('苏州', '宁波', '杭州', '成都')[minute]}", minute) for minute in order]
+    await consider(plant, await stored(plant, scope, *said))
+    assert await contents(plant, scope, MemoryStatus.ACTIVE) == ["成都"]
+    assert await contents(plant, scope, MemoryStatus.IN_CONFLICT) == []
