@@ -8,7 +8,7 @@ data to tenant, event, stored type and version, part name and key, so that a cip
 import os
 from dataclasses import dataclass, field
 from datetime import datetime
-from functools import cached_property
+from functools import cached_property, lru_cache
 from hashlib import sha256
 from typing import Any
 from uuid import UUID, uuid5
@@ -263,13 +263,12 @@ def stored(envelope: bytes, position: int | None) -> StoredEvent:
     """
     document, version, recorded_at = canon.decode(envelope)
     try:
-        if not all(isinstance(document[name], form) for name, form in _FORMS.items()):
-            raise TamperError("an envelope holds a field of a wrong form")
+        for name, form in _FORMS.items():
+            if not isinstance(document[name], form):
+                raise TamperError("an envelope holds a field of a wrong form")
         return StoredEvent(
             position=None if position is None else Position(position),
-            scope=Scope(
-                tenant_id=TenantId(UUID(document["tenant_id"])), subject_id=SubjectId(UUID(document["subject_id"]))
-            ),
+            scope=_scope(document["tenant_id"], document["subject_id"]),
             stream=document["stream"],
             version=version,
             event_id=EventId(UUID(document["event_id"])),
@@ -286,6 +285,12 @@ def stored(envelope: bytes, position: int | None) -> StoredEvent:
         )
     except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise TamperError("an envelope lacks a field or holds one of a wrong form") from error
+
+
+@lru_cache(maxsize=1024)
+def _scope(tenant: str, subject: str) -> Scope:
+    """Read a scope; the events of one person follow each other."""
+    return Scope(tenant_id=TenantId(UUID(tenant)), subject_id=SubjectId(UUID(subject)))
 
 
 def open_part(event: StoredEvent, ref: PartRef, ciphertext: bytes, secret: bytes) -> bytes:

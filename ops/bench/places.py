@@ -11,6 +11,7 @@ from sqlalchemy.engine import make_url
 
 from events.postgres import Connection, Database
 from ops.embedded import POSTGRES_LOG, POSTGRES_VAULT, Embedded
+from ops.logins import password_of
 from ops.migrations import migrate
 from ops.settings import load_settings
 
@@ -20,11 +21,12 @@ _MUST_BE_ON = ("fsync", "synchronous_commit", "full_page_writes")
 
 @dataclass(frozen=True)
 class Clusters:
-    """The two clusters of a run, by the addresses of databases nothing is written to, and a folder for key files."""
+    """The two clusters of a run, by databases that nothing is written to, and folders of keys and passwords."""
 
     log_url: str = field(repr=False)
     vault_url: str = field(repr=False)
     keys: Path
+    logins: Path | None
 
 
 @contextmanager
@@ -37,7 +39,9 @@ def clusters() -> Iterator[Clusters]:
     with tempfile.TemporaryDirectory(prefix="cenotaph-bench-") as folder:
         settings = load_settings(data=Path(folder) / "data", redis_url=None, milvus_uri=None)
         with Embedded(settings, frozenset({POSTGRES_LOG, POSTGRES_VAULT})) as embedded:
-            yield Clusters(embedded.endpoints.database_url, embedded.endpoints.vault_url, Path(folder) / "keys")
+            yield Clusters(
+                embedded.endpoints.database_url, embedded.endpoints.vault_url, Path(folder) / "keys", settings.logins
+            )
 
 
 class Places:
@@ -63,6 +67,10 @@ class Places:
         url = await self._make(self.clusters.vault_url, name)
         await migrate(url, "vault")
         return url
+
+    def pool(self, url: str, role: str) -> Database:
+        """Open a pool to one of the databases under a role."""
+        return Database(url, role, password=password_of(self.clusters.logins, role))
 
     async def drop(self) -> None:
         """Drop what was made."""

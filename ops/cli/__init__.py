@@ -4,6 +4,7 @@ from ops.cli import keys, letters
 from ops.cli.access import create, tenant, token
 from ops.cli.audit import audit
 from ops.cli.bundle import check, export
+from ops.cli.bench import bench
 from ops.cli.demo import demo
 from ops.cli.diff import diff
 from ops.cli.errors import App
@@ -47,3 +48,4 @@ for name, action in keys.COMMANDS.items():
     keys.keys.command(name)(expanded(action))
 app.add_typer(keys.keys, name="keys")
 app.add_typer(evaluate, name="eval")
+app.add_typer(bench, name="bench")

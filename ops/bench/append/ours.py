@@ -5,14 +5,11 @@ import time
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from uuid import UUID, uuid4
 
 from events.envelope import (
     Command,
     DataKey,
-    NewEvent,
-    Part,
     SealedCommand,
     SealedPart,
     memory_stream,
@@ -21,32 +18,22 @@ from events.envelope import (
 )
 from events.log import EventLog, Tail, read_sealed
 from events.model import (
-    MEMORY_PART,
-    Accepted,
     CommandId,
     KeyId,
-    Kind,
-    MemoryId,
-    MessageBody,
-    MessageId,
     Position,
     Scope,
     SubjectId,
-    TurnId,
 )
 from events.postgres import Database
 from events.provider import FileProvider
 from events.sealer import Sealer
 from events.vault import Vault
 from ops.bench.append.contender import Ledger
+from ops.bench.history import accepted
 from ops.bench.places import Places
 from workers import seal as sealing
 from workers.loop import forever
 
-_WORDS = (
-    "下周三去上海见客户，住在静安寺附近的酒店 / to Shanghai next Wednesday to meet a client, "
-    "in a hotel near Jing'an Temple, back on Friday evening."
-)
 _READ = 1000
 _POLL_S = 0.05
 
@@ -85,7 +72,7 @@ class Ours:
         """Make log, vault and a tenant."""
         self._log_url, self._vault_url = await self._places.log(self.name), await self._places.vault(self.name)
         self._provider = FileProvider(self._places.clusters.keys)
-        keeper = Database(self._vault_url, "vault_keeper", 1)
+        keeper = self._places.pool(self._vault_url, "vault_keeper")
         self._tenant = await Vault(keeper, self._provider).create_tenant()
         await keeper.close()
 
@@ -94,7 +81,7 @@ class Ours:
         """Open the pools, meet new people, and seal."""
         async with AsyncExitStack() as stack:
             pools = {
-                role: Database(self._vault_url if role == "vault_keeper" else self._log_url, role)
+                role: self._places.pool(self._vault_url if role == "vault_keeper" else self._log_url, role)
                 for role in ("vault_keeper", "cenotaph_appender", "cenotaph_projector", "cenotaph_sealer")
             }
             for pool in pools.values():
@@ -103,7 +90,7 @@ class Ours:
             self._vault = Vault(pools["vault_keeper"], self._provider)
             self._log = EventLog(pools["cenotaph_appender"])
             stack.push_async_callback(self._log.close)
-            self._bell = Tail(self._log_url, _POLL_S)
+            self._bell = Tail(self._reader.url, _POLL_S)
             stack.push_async_callback(self._bell.close)
             self._people = [Scope(tenant_id=self._tenant, subject_id=SubjectId(uuid4())) for _ in range(writers)]
             self._versions = [0] * writers
@@ -152,21 +139,6 @@ class Ours:
             return []
         self._position = events[-1].position or Position(0)
         return [event.event_id for event in events]
-
-
-def accepted(key: DataKey) -> NewEvent:
-    """Make an accepted memory of some 200 bytes under a key of its own."""
-    event = Accepted(
-        candidate_id=MemoryId(uuid4()),
-        memory_id=MemoryId(uuid4()),
-        version=1,
-        turn_id=TurnId(uuid4()),
-        kind=Kind.PLAN,
-        confidence=900,
-        importance=500,
-        cites=(MessageId(uuid4()),),
-    )
-    return NewEvent(event, datetime.now(UTC), (Part(MEMORY_PART, MessageBody(content=_WORDS), key),))
 
 
 def unsealed(command: Command) -> SealedCommand:

@@ -1,0 +1,102 @@
+"""`cenotaph bench`: how fast the log is on this machine."""
+
+from collections.abc import Mapping
+from typing import Annotated
+
+import orjson
+import typer
+from rich.table import Table
+
+from events.errors import CenotaphError
+from ops import logs
+from ops.bench import growth as growing
+from ops.bench import replay as replaying
+from ops.bench.append import run as appending
+from ops.bench.append.contender import Shape
+from ops.cli.options import Json
+from ops.cli.output import out, print_table
+
+bench = typer.Typer(help="Measure the log, on servers and databases of its own.", no_args_is_help=True)
+
+_COLUMNS = ("events_per_s", "p50_ms", "p99_ms", "tail_lag_p50_ms", "tail_lag_p99_ms", "appended", "seen")
+
+
+@bench.command()
+def append(
+    events: Annotated[int, typer.Option(help="Events each contender appends, in all rounds together.", min=1)] = 6000,
+    writers: Annotated[int, typer.Option(help="Writers at once.", min=1, max=64)] = 8,
+    batch: Annotated[int, typer.Option(help="Events an append.", min=1, max=1000)] = 1,
+    rounds: Annotated[int, typer.Option(help="Turns each contender takes.", min=1)] = 5,
+    *,
+    variants: Annotated[bool, typer.Option("--variants", help="Also without encryption, without the tree.")] = False,
+    peers: Annotated[bool, typer.Option("--peers", help="Also other event stores that are installed here.")] = False,
+    json: Json = False,
+) -> None:
+    """Append as fast as the log answers while a reader follows its tail: rate, latency, lag, and whether all was seen.
+
+    Runs on embedded servers in a temporary folder; where DATABASE_URL or VAULT_URL name a cluster, in databases of its
+    own there, which it drops. Without fsync the figures are invalid and the command fails.
+    """
+    logs.configure("error")
+    shape = Shape(writers, batch, events)
+    _show(appending.main(shape, rounds, variants=variants, peers=peers), json=json)
+
+
+@bench.command()
+def replay(
+    events: Annotated[int, typer.Option(help="Events to import and to read back.", min=1)] = 50_000,
+    rounds: Annotated[int, typer.Option(help="How often they are read back.", min=1)] = 3,
+    *,
+    json: Json = False,
+) -> None:
+    """Import events in bulk, then read the sealed log and open every body: events a second, and n of n."""
+    logs.configure("error")
+    result = replaying.main(events, rounds)
+    _show(result, json=json)
+    if not result["n_of_n"]:
+        raise CenotaphError("not every event was read back")
+
+
+@bench.command()
+def growth(
+    events: Annotated[int, typer.Option(help="Events of whole turns to import.", min=4)] = 100_000,
+    *,
+    json: Json = False,
+) -> None:
+    """Fill a log with turns and decisions; say what it costs in bytes, and in time to verify and to rebuild from."""
+    logs.configure("error")
+    _show(growing.main(events), json=json)
+
+
+def _show(result: Mapping[str, object], *, json: bool) -> None:
+    if json:
+        out.out(orjson.dumps(result).decode())
+    else:
+        _table(result)
+    because = result.get("invalid_because")
+    if isinstance(because, list) and because:
+        raise CenotaphError(
+            f"the figures are invalid, for acknowledged events may be lost: {', '.join(because)}; switch it on"
+        )
+
+
+def _table(result: Mapping[str, object]) -> None:
+    """Show the contenders as rows, everything else as lines."""
+    if "ratio_to" in result:
+        table = Table("", *_COLUMNS, "full is times as fast", box=None, pad_edge=False)
+        ratios = _mapping(result["ratio_to"])
+        contenders: dict[str, object] = {"full": result, **_mapping(result["variants"]), **_mapping(result["peers"])}
+        for name, found in contenders.items():
+            if isinstance(found, Mapping):
+                cells = [str(found[column]) for column in _COLUMNS]
+                table.add_row(name, *cells, str(ratios.get(name, "")))
+            else:
+                table.add_row(name, str(found))
+        print_table(table)
+    for name, value in result.items():
+        if name not in {*_COLUMNS, "variants", "peers", "ratio_to"}:
+            out.print(f"{name}: {orjson.dumps(value).decode()}", markup=False)
+
+
+def _mapping(value: object) -> dict[str, object]:
+    return dict(value) if isinstance(value, Mapping) else {}
