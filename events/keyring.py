@@ -38,6 +38,19 @@ OpenKey = Callable[[Scope, int | None], Awaitable[PersonKey | None]]
 """Opens a generation of a person's key, the newest where none is named; None where it is gone."""
 
 
+@dataclass(frozen=True, slots=True)
+class Lease:
+    """Wrapped data keys, to be made durable under one generation of a person's key."""
+
+    scope: Scope
+    generation: int
+    wrapped: dict[KeyId, bytes] = field(repr=False)
+
+
+KeepKeys = Callable[[Lease], Awaitable[None]]
+"""Makes a lease durable; a foreign key is violated where that generation of the person's key is gone."""
+
+
 def keyed_digest(secret: bytes, purpose: str, text: str) -> bytes:
     """HMAC-SHA256 (RFC 2104) of a text for one purpose."""
     return hmac.digest(secret, f"{purpose}\x00{text}".encode(), sha256)
@@ -51,13 +64,17 @@ class Keyring:
         scope: whose keys.
         newest: the person's key.
         open_key: opens other generations of it.
+        keep_keys: makes leased data keys durable.
     """
 
-    def __init__(self, database: Database, scope: Scope, newest: PersonKey, open_key: OpenKey) -> None:
+    def __init__(
+        self, database: Database, scope: Scope, newest: PersonKey, open_key: OpenKey, keep_keys: KeepKeys
+    ) -> None:
         self._database = database
         self.scope = scope
         self._newest = newest
         self._open_key = open_key
+        self._keep_keys = keep_keys
         self._opened = {newest.generation: newest.secret}
         self._lookup = newest.lookup
 
@@ -80,7 +97,7 @@ class Keyring:
             return keys
         for _ in range(_TRIES):
             try:
-                await self._keep(keys)
+                await self._keep_keys(self._wrapped(keys))
             except asyncpg.ForeignKeyViolationError:  # a roll has replaced the person's key
                 newest = await self._open_key(self.scope, None)
                 if newest is None:
@@ -144,17 +161,10 @@ class Keyring:
             )
         return {row["internal"]: decrypt(self._lookup, row["sealed"], row["internal"].bytes).decode() for row in rows}
 
-    async def _keep(self, keys: Sequence[DataKey]) -> None:
-        async with self._database.connection() as connection:
-            await connection.execute(
-                "insert into vault.data_key (key_id, tenant_id, subject_id, generation, wrapped)"
-                " select k, $1, $2, $3, w from unnest($4::uuid[], $5::bytea[]) as t(k, w)",
-                self.scope.tenant_id,
-                self.scope.subject_id,
-                self._newest.generation,
-                [key.key_id for key in keys],
-                [encrypt(self._newest.secret, key.secret, key.key_id.bytes) for key in keys],
-            )
+    def _wrapped(self, keys: Sequence[DataKey]) -> Lease:
+        newest = self._newest
+        wrapped = {key.key_id: encrypt(newest.secret, key.secret, key.key_id.bytes) for key in keys}
+        return Lease(self.scope, newest.generation, wrapped)
 
     async def _opens(self, generations: set[int]) -> bool:
         """Open what is not open yet; say whether all are, for a roll may have removed one since it was read."""

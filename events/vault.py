@@ -5,22 +5,24 @@ sealed; `events/roll.py` makes copies of the vault useless too.
 """
 
 import os
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from contextlib import suppress
 from datetime import datetime
 from uuid import UUID, uuid4
 
 import asyncpg
 
+from events.batcher import Batcher
 from events.envelope import decrypt, encrypt
 from events.errors import EpochGoneError, ScopeError, TamperError, UnavailableError
-from events.keyring import Keyring, PersonKey, find_names, intern_names
+from events.keyring import Keyring, Lease, PersonKey, find_names, intern_names
 from events.model import KeyId, Scope, SubjectId, TenantId
 from events.postgres import Database, Row
 from events.provider import Provider
 
 _TENANT_ITSELF = UUID(int=0)
 _TRIES = 5  # a roll changes a tenant's key once
+_AT_ONCE, _BATCH = 2, 256  # what many requests ask at once is one statement and one commit
 KEY, LOOKUP = b"key", b"lookup"
 """What a wrapped key is for, behind the id it is bound to."""
 
@@ -39,6 +41,10 @@ class Vault:
     def __init__(self, database: Database, provider: Provider) -> None:
         self._database = database
         self._provider = provider
+        self._people: Batcher[tuple[Scope, int | None], Row | None] = Batcher(
+            self._read_people, "open", at_once=_AT_ONCE, batch=_BATCH
+        )
+        self._leases: Batcher[Lease, None] = Batcher(self._keep_leases, "lease", at_once=_AT_ONCE, batch=_BATCH)
 
     async def create_tenant(self) -> TenantId:
         """Make a tenant with a key of its own under the newest epoch."""
@@ -98,7 +104,7 @@ class Vault:
         for _ in range(_TRIES):
             newest = await self._person_key(scope, None)
             if newest is not None:
-                return Keyring(self._database, scope, newest, self._person_key)
+                return Keyring(self._database, scope, newest, self._person_key, self._leases.ask)
             try:
                 await self._create_person(scope)
             except asyncpg.InsufficientPrivilegeError:  # an opener makes nobody
@@ -134,7 +140,7 @@ class Vault:
     async def _person_key(self, scope: Scope, generation: int | None) -> PersonKey | None:
         """Open a generation of a person's key, the newest where none is named; None where it is gone."""
         opened = await self._opened(
-            lambda: self._person(scope, generation), "tenant_wrapped", scope.tenant_id.bytes + KEY
+            lambda: self._people.ask((scope, generation)), "tenant_wrapped", scope.tenant_id.bytes + KEY
         )
         if opened is None:
             return None
@@ -160,17 +166,39 @@ class Vault:
                 row = newer
         return None
 
-    async def _person(self, scope: Scope, generation: int | None) -> Row | None:
+    async def _read_people(self, wanted: Sequence[tuple[Scope, int | None]]) -> list[Row | None]:
+        """Read generations of people's keys, the newest where none is named; None for one that is gone."""
         async with self._database.connection() as connection:
-            return await connection.fetchrow(
-                "select t.epoch_id, t.wrapped as tenant_wrapped, p.generation, p.wrapped, p.lookup from vault.person p"
+            rows = await connection.fetch(
+                "select distinct on (w.n)"
+                " w.n, t.epoch_id, t.wrapped as tenant_wrapped, p.generation, p.wrapped, p.lookup"
+                " from unnest($1::uuid[], $2::uuid[], $3::integer[]) with ordinality"
+                " as w(tenant_id, subject_id, generation, n)"
+                " join vault.person p on p.tenant_id = w.tenant_id and p.subject_id = w.subject_id"
+                " and p.generation = coalesce(w.generation, p.generation)"
                 " join vault.tenant t on t.tenant_id = p.tenant_id and t.generation = p.tenant_generation"
-                " where p.tenant_id = $1 and p.subject_id = $2 and ($3::integer is null or p.generation = $3)"
-                " order by p.generation desc limit 1",
-                scope.tenant_id,
-                scope.subject_id,
-                generation,
+                " order by w.n, p.generation desc",
+                [scope.tenant_id for scope, _ in wanted],
+                [scope.subject_id for scope, _ in wanted],
+                [generation for _, generation in wanted],
             )
+        found = {row["n"]: row for row in rows}
+        return [found.get(number) for number in range(1, len(wanted) + 1)]
+
+    async def _keep_leases(self, leases: Sequence[Lease]) -> list[None]:
+        """Make leased data keys durable together."""
+        keys = [(lease, key_id, wrapped) for lease in leases for key_id, wrapped in lease.wrapped.items()]
+        async with self._database.connection() as connection:
+            await connection.execute(
+                "insert into vault.data_key (tenant_id, subject_id, generation, key_id, wrapped)"
+                " select * from unnest($1::uuid[], $2::uuid[], $3::integer[], $4::uuid[], $5::bytea[])",
+                [lease.scope.tenant_id for lease, _, _ in keys],
+                [lease.scope.subject_id for lease, _, _ in keys],
+                [lease.generation for lease, _, _ in keys],
+                [key_id for _, key_id, _ in keys],
+                [wrapped for _, _, wrapped in keys],
+            )
+        return [None] * len(leases)
 
     async def _tenant(self, tenant: TenantId) -> Row | None:
         async with self._database.connection() as connection:

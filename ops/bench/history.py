@@ -20,6 +20,7 @@ from events.envelope import (
     memory_stream,
     turns_stream,
 )
+from events.keyring import Keyring
 from events.log import EventLog
 from events.model import (
     MEMORY_PART,
@@ -48,7 +49,7 @@ from events.model import (
 from events.postgres import Database
 from events.provider import FileProvider
 from events.sealer import Sealer
-from events.vault import Keyring, Vault
+from events.vault import Vault
 from ops.bench.places import Places
 from projections.index import PART as INDEX
 from projections.sessions import message_part
