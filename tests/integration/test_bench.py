@@ -1,0 +1,80 @@
+"""The benchmarks' own honesty: they count what they claim, in databases of their own, and leave nothing behind."""
+
+import pytest
+
+from ops.bench import growth, replay
+from ops.bench.append.contender import Shape
+from ops.bench.append.peers import installed
+from ops.bench.append.run import ABSENT, measure
+from tests.conftest import Stores
+
+NEEDED = {"events_per_s", "appended", "seen", "p50_ms", "p99_ms", "fsync", "synchronous_commit", "load", "floor"}
+
+
+@pytest.fixture
+def given(stores: Stores, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Name the servers of the run, so that a benchmark starts none."""
+    monkeypatch.setenv("DATABASE_URL", stores.endpoints.database_url)
+    monkeypatch.setenv("VAULT_URL", stores.endpoints.vault_url)
+
+
+async def databases_and_events(stores: Stores) -> tuple[set[str], int]:
+    async with stores.owner.connection() as connection:
+        names = await connection.fetch("select datname from pg_database")
+        events: int = await connection.fetchval("select count(*) from log.event")
+    return {row["datname"] for row in names}, events
+
+
+@pytest.mark.usefixtures("given")
+async def test_every_contender_appends_and_is_read_back(stores: Stores) -> None:
+    """Each variant appends and sees the same number of events; a live log on the same cluster is not touched."""
+    before = await databases_and_events(stores)
+    result = await measure(Shape(writers=3, batch=2, events=24), rounds=2, variants=True, peers=True)
+    assert result.keys() >= NEEDED
+    variants = result["variants"]
+    assert isinstance(variants, dict)
+    for figures in (result, *variants.values()):
+        assert (figures["appended"], figures["seen"], figures["seen_twice"]) == (24, 24, 0)
+    assert set(variants) == {"no_encryption", "no_tree", "plain"}
+    assert (result["valid"], result["fsync"], result["synchronous_commit"]) == (True, "on", "on")
+    peers = result["peers"]
+    assert isinstance(peers, dict)
+    assert {name for name, figures in peers.items() if figures == ABSENT} == {
+        name for name, version in installed().items() if version is None
+    }
+    assert await databases_and_events(stores) == before
+
+
+@pytest.mark.usefixtures("given")
+async def test_a_cluster_that_does_not_flush_makes_the_figures_invalid(stores: Stores) -> None:
+    """Where an acknowledged commit may be lost, the result says so."""
+    async with stores.owner.connection() as connection:
+        owner = await connection.fetchval("select current_user")
+        await connection.execute(f'alter role "{owner}" set synchronous_commit = off')
+        try:
+            result = await measure(Shape(writers=1, batch=1, events=2), rounds=1, variants=False, peers=False)
+        finally:
+            await connection.execute(f'alter role "{owner}" reset synchronous_commit')
+    assert result["valid"] is False
+    assert result["invalid_because"] == ["log: synchronous_commit is off"]
+
+
+@pytest.mark.usefixtures("given")
+async def test_everything_imported_is_opened_again(stores: Stores) -> None:
+    """The replay counts opened bodies, so that n of n means that all of them could be decrypted."""
+    before = await databases_and_events(stores)
+    result = await replay.measure(300, 1)
+    assert (result["appended"], result["sealed"], result["opened"], result["n_of_n"]) == (300, 300, [300], True)
+    assert await databases_and_events(stores) == before
+
+
+@pytest.mark.usefixtures("given")
+async def test_a_log_that_grew_verifies() -> None:
+    """The filled log is a real one: it verifies, every read model is rebuilt from it, every table is counted."""
+    result = await growth.measure(400)
+    assert (result["events"], result["verified"], result["faults"]) == (400, 400, 0)
+    seconds, relations = result["seconds"], result["relations"]
+    assert isinstance(seconds, dict)
+    assert isinstance(relations, dict)
+    assert {"verify", "rebuild_facts", "rebuild_keywords", "rebuild_sessions"} < set(seconds)
+    assert {"log.event", "log.body", "log.node"} <= {each["relation"] for each in relations["log"]}
