@@ -15,7 +15,8 @@ from projections.follower import Follower
 from projections.index import IndexReader
 from projections.keywords import Keywords
 from projections.sessions import Sessions
-from services.audit.reading import audit
+from services.audit.evidence import Trust
+from services.audit.reading import Copies, snapshot, verify
 
 _PEOPLE = 200
 _RELATIONS = """
@@ -53,8 +54,8 @@ async def measure(events: int) -> dict[str, object]:
             seconds["import_and_seal"] = time.perf_counter() - begun
             wal = {"log": await _wal(owner) - wal["log"], "vault": await _wal(vault_owner) - wal["vault"]}
             begun = time.perf_counter()
-            async with owner.connection() as connection:
-                checked, faults = await audit(connection)
+            async with snapshot(owner) as connection:
+                checked = await verify(connection, Copies((), ()), Trust())
             seconds["verify"] = time.perf_counter() - begun
             seconds |= await _rebuild(made, home.vault_url, owner)
             relations = {"log": await _relations(owner), "vault": await _relations(vault_owner)}
@@ -63,8 +64,8 @@ async def measure(events: int) -> dict[str, object]:
             await vault_owner.close()
     return {
         "events": appended,
-        "verified": checked.size,
-        "faults": len(faults),
+        "verified": checked.end,
+        "faults": checked.total,
         "seconds": {name: round(taken, 1) for name, taken in seconds.items()},
         "events_per_s": {name: round(appended / taken) for name, taken in seconds.items()},
         "wal_bytes_per_event": {name: round(written / appended) for name, written in wal.items()},

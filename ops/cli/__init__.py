@@ -3,8 +3,8 @@
 from ops.cli import keys, letters
 from ops.cli.access import create, tenant, token
 from ops.cli.audit import audit
-from ops.cli.bundle import check, export
 from ops.cli.bench import bench
+from ops.cli.bundle import check, export
 from ops.cli.demo import demo
 from ops.cli.diff import diff
 from ops.cli.errors import App
