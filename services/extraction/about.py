@@ -52,6 +52,8 @@ _USUAL_TOPIC = {
 
 def topic_of(named: list[Subject], ruled: Respect | None, folded: str) -> str | None:
     """Return the topic nearest before the aspect, as Chinese puts it; else the nearest after."""
+    if ruled is not None and ruled.name == "choice":  # 默认 tea: what is chosen is not what the wish is about
+        named = [topic for topic in named if topic.end <= ruled.start or ruled.end <= topic.start] or named
     if not named:
         return None
     if ruled is None:

@@ -9,7 +9,7 @@ from services.extraction.normalise import Text
 from services.extraction.person import of_another
 from services.extraction.proposal import Proposal
 from services.extraction.segment import Clause, Sentence
-from services.extraction.vocabulary import respect, topics
+from services.extraction.vocabulary import holds_several, respect, tool_of, topics
 from services.extraction.wording import tidy_span, tidy_value
 
 _SUBJECT = r"(?P<own>我们?|咱们?|本)?(?P<s>[^,，。:：]{1,24}?)"
@@ -30,7 +30,7 @@ _ZH = tuple(
 _EN = re.compile(
     r"^(?P<own>my|our|the) (?P<s>(?!own )[a-z][\w'-]{0,20}(?: (?!and |i )[\w'-]{1,20}){0,3}?) "
     r"(?:(?:now|currently|always|usually|really|also|still) )?"
-    r"(?P<verb>is|are|allows?|uses?|runs? on|goes? out|goes|ends?|starts?|opens|closes|lives? in|sits? in|supports?|"
+    r"(?P<verb>is|are|allows?|uses?|runs?(?: on)?|goes? out|goes|ends?|starts?|opens|closes|lives? in|sits? in|supports?|"
     r"makes?|sells?|builds?|produces?|offers?|"
     r"costs?|(?:has |have |just |was |been )*(?:moved|switched|changed|migrated|shifted|rescheduled) (?:over )?"
     r"(?:to|from [a-z0-9 ]{1,20} to)|has|have) "
@@ -56,16 +56,17 @@ _EN_WE_USE = re.compile(
 )
 _EN_ITS = re.compile(r"^(?:it|they) (?P<always>always |usually |never )(?P<v>[a-z][^;!?\n]{2,60})$")
 _VERB_IN_SUBJECT = re.compile(
-    r"(?<![周例年晚班早月聚约协])会(?!议)|[觉想说知要能看希望打算去做吃喝玩听不没被把让给跟和与]|喜欢|认为|以为|发现|今天|明天|昨天|这|那|最近|刚才|有|什么|哪|怎|最|唯一|兴趣|一些"
+    r"(?<![周例年晚班早月聚约协])会(?!议)|(?:觉|想|说|知|要|能|看|希望|打算|去|做|吃|喝|玩|听|不|没|被|把|让|给|跟|和|与)|喜欢|认为|以为|发现|今天|明天|昨天|这|那|最近|刚才|有|什么|哪|怎|最|唯一|兴趣|一些"
 )
 _SET = re.compile(
     r"叫(?:做)?(?![我你他她])|(?:每|逢)(?:个)?(?:周|星期|礼拜)|(?:搬|挪|移|迁|换|转)(?:到|去)|用的是|换成|改成|改用|放在|存在|定在|名叫|升级到"
 )
 _MOVED = re.compile(r"(?:改|挪|移|换|调)(?:到|成|在)")
+_DONE = re.compile(r"已经|了|现在|目前|如今|正式|以后|今后")
 _NAME = re.compile(r"[a-z][\w .-]{0,30}")
 _PROCESS = re.compile(
     r"^(?:[a-z]+ing(?![a-z])|"
-    r"been |not (?:working|loading)|so |too |very |broken|down|fine|ok|great|good|bad|here|done)"
+    r"been |not (?:working|loading)|so |too |very |broken|down|late|delayed|cancelled|full|empty|dead|gone|ready|back|slow|stuck|acting|due soon|fine|ok|great|good|bad|here|done)"
 )
 _NO_CLOCK = frozenset({"choice", "order", "language", "length", "tone", "file", "layout", "colour", "theme"})
 _CONTAINERS = frozenset({"project", "repository", "company", "team", "name", "名字"})
@@ -84,7 +85,7 @@ def match_attributes(sentence: Sentence, text: Text, earlier: str | None) -> lis
             standing = has("standing", clause.text)
             known = standing or bool(found)
             proposal = (
-                _chinese(inner, text, corrected=has("repair", sentence.text))
+                _chinese(inner, text, sentence.text, corrected=has("repair", sentence.text))
                 or _english(inner, text, known=known)
                 or _its(inner, text, earlier)
             )
@@ -112,7 +113,13 @@ def subject_name(subject: str) -> str:
     return "_".join(kept)
 
 
-def _chinese(clause: Clause, text: Text, *, corrected: bool) -> Proposal | None:
+def _timed(value: str) -> bool:
+    """Say whether a value is a day or a time of day."""
+    ruled = respect(value)
+    return ruled is not None and ruled.name in {"day", "hours", "timezone", "duration"}
+
+
+def _chinese(clause: Clause, text: Text, whole: str, *, corrected: bool) -> Proposal | None:
     for pattern in _ZH:
         match = pattern.match(clause.text)
         if match is None:
@@ -125,10 +132,10 @@ def _chinese(clause: Clause, text: Text, *, corrected: bool) -> Proposal | None:
             continue
         sort = own and _SET.search(clause.text) is not None
         name = (corrected or _SET.search(clause.text) is not None) and _NAME.fullmatch(subject) is not None
-        moved = _MOVED.search(clause.text) is not None and respect(match.group("v")) is not None
+        moved = _MOVED.search(clause.text) is not None and _timed(match.group("v"))
         if not (ends_in_topic or name or sort or moved or (own and "的" in match.group("s"))):
             continue
-        if not (own or name or has("change", clause.text)):
+        if not (own or name or moved or (has("change", clause.text) and _DONE.search(whole))):
             continue
         return _proposal(clause, text, subject, match.span("v"))
     return None
@@ -178,13 +185,16 @@ def _proposal(clause: Clause, text: Text, subject: str, span: tuple[int, int], v
     if start >= end:
         return None
     ruled = respect(clause.text[start:end], without=frozenset({"choice", "order"}))
+    tool = tool_of(clause.text[start:end])
     aspect = ruled.name if ruled and ruled.name in _KEY_ASPECTS else _verb_name(verb)
     if ruled and ruled.name in _KEY_ASPECTS:
         start, end = start + ruled.start, start + ruled.end
     return Proposal(
         frame="attribute",
         kind=Kind.FACT,
-        key=f"{subject_name(subject)}.{aspect}",
+        key=tool.name
+        if tool and tool.start == 0 and not holds_several(tool.name)
+        else f"{subject_name(subject)}.{aspect}",
         value=text.shown[clause.start + start : clause.start + end],
         content=re.sub(r"^(?:我们的?|我的?|my |our )", "", text.shown[clause.start : clause.end], flags=re.IGNORECASE),
         start=clause.start,
@@ -195,7 +205,7 @@ def _proposal(clause: Clause, text: Text, subject: str, span: tuple[int, int], v
 
 
 def _verb_name(verb: str) -> str:
-    if verb in {"is", "are", "use", "uses", "run on", "runs on"} or verb.endswith(" to"):
+    if verb in {"is", "are", "use", "uses", "run on", "runs on", "run", "runs"} or verb.endswith(" to"):
         return "is"
     first = verb.split(maxsplit=1)[0]
     return "has" if first in {"has", "have"} else first.removesuffix("s")

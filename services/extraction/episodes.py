@@ -27,7 +27,9 @@ _EN_SUBJECT = re.compile(
 )
 _ZH_SUBJECT = r"(?:我们|咱们|我)(?!的|家|们)(?:<adv>|(?:和|跟|带|陪)[^,，。]{1,10}?(?:一起)?|一起)*"
 _TODAY = re.compile(r"今[天早晚日]|刚刚|(?<![a-z])(?:today|tonight|this (?:morning|afternoon|evening))(?![a-z])")
-_WHERE = re.compile(r"在[^,，。了]{1,12}?(?=[去到飞参徒露滑潜旅度自看听认开报完种骑跑表演办做])")
+_WHERE = re.compile(
+    r"在(?!家|公司|学校|网上|手机|电脑|路上|等)[^,，。了]{1,12}?(?=[去到飞参徒露滑潜旅度自看听认开报完种骑跑表演办做住过拍玩])"
+)
 _CUT = re.compile(r" (?:and (?:i|it|we|that|now)(?![a-z])|but|because|so|which|since) .*$")
 _LONGEST = 120
 _SHORTEST = {True: 3, False: 12}  # characters an event needs to say anything, in Chinese and in English
@@ -79,7 +81,8 @@ def _episode(clause: Clause, sentence: Sentence, text: Text, when: Period | None
     dated = (when is not None and _TODAY.search(sentence.text) is None) or _VAGUE.search(sentence.text) is not None
     where = _WHERE.match(told)
     act = where.end() if where else 0
-    event = words["always"].match(told, act) or (dated and words["dated"].match(told, act))
+    there = where is not None and when is not None
+    event = words["always"].match(told, act) or (dated and (there or words["dated"].match(told, act)))
     if not event or (chinese and not _happened(told, when)):
         return None
     start = clause.start + (subject.start() if chinese else subject.end())

@@ -80,7 +80,7 @@ def _of_message(turn: Turn, message: Message, text: Text) -> list[Candidate]:
         proposals = (
             []
             if _only_standing(sentence) and index
-            else _of_sentence(sentence, text, earlier, when, for_good=for_good, ahead=ahead)
+            else _of_sentence(sentence, text, earlier, when, turn.occurred_at, for_good=for_good, ahead=ahead)
         )
         for proposal in proposals:
             whole = with_antecedent(proposal, said)
@@ -111,7 +111,14 @@ def finished(
 
 
 def _of_sentence(
-    sentence: Sentence, text: Text, earlier: str | None, when: Period | None, *, for_good: bool, ahead: bool
+    sentence: Sentence,
+    text: Text,
+    earlier: str | None,
+    when: Period | None,
+    now: datetime,
+    *,
+    for_good: bool,
+    ahead: bool,
 ) -> list[Proposal]:
     if sentence.asks or has("sarcasm", sentence.text) or has("meta", sentence.text):
         return []
@@ -119,7 +126,7 @@ def _of_sentence(
     others = has("reported", sentence.text[:_OPENING])
     attributes = [] if others else match_attributes(sentence, text, earlier)
     wished = [p for p in attributes if has("standing", sentence.clauses[sentence.clause_at(p.start)].text)]
-    _add(chosen, match_plans(sentence, text, when, ahead=ahead))
+    _add(chosen, match_plans(sentence, text, when, now, ahead=ahead))
     _add(chosen, [] if others else match_frames(sentence, text))
     _add(chosen, [p for p in attributes if p not in wished])
     rest = sentence.without([(p.start, p.end) for p in chosen])

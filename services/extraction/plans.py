@@ -2,7 +2,7 @@
 
 import re
 from dataclasses import replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from events.model import Assertion, Kind
 from services.extraction.cues import has, lexicon
@@ -22,7 +22,7 @@ _WITHDRAWN = (
 _LEADING = re.compile(r"(?:是|了|要|会|就|再|to |be |thinking (?:about|of) |planning (?:to|on) |hoping to )*")
 _TEMPORARY = frozenset({"i'll", "i will", "we'll", "we will"})
 _SHORTEST = 2
-_DATED_ZH = re.compile(r"(?:要|会|得|将|改)?(?=(?:去|飞|回|搬|参加|出席|出差|面试|考|结婚|毕业|入职)(?!了|过))")
+_DATED_ZH = re.compile(r"(?:要|会|得|将|改|想)?(?=(?:去|飞|回|搬|参加|出席|出差|面试|考|结婚|毕业|入职)(?!了|过))")
 _ERRAND_ZH = re.compile(r"(?:帮|给|替|提醒|叫|让)我|吗|怎么|推荐")
 _DATED_EN = re.compile(
     r"(?<![a-z])(?:i'm|i am|we're|we are) (?=(?!going to)[a-z]+ing(?![a-z]))|(?<![a-z])i have (?=an? )"
@@ -41,7 +41,7 @@ _ERRAND = re.compile(
 )
 
 
-def match_plans(sentence: Sentence, text: Text, when: Period | None, *, ahead: bool) -> list[Proposal]:
+def match_plans(sentence: Sentence, text: Text, when: Period | None, now: datetime, *, ahead: bool) -> list[Proposal]:
     """Return the plans a sentence states; `when` is the period it names, `ahead` says that it has not begun."""
     found = _withdrawn(sentence, text)
     for clause in sentence.clauses:
@@ -61,6 +61,7 @@ def match_plans(sentence: Sentence, text: Text, when: Period | None, *, ahead: b
         if (
             end - start < _SHORTEST
             or _NO_PLAN.match(doing)
+            or (when is not None and not ahead and when.end < now)
             or (cue.group() in _TEMPORARY and (_ERRAND.match(doing) or when is None))
         ):
             continue

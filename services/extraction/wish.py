@@ -8,7 +8,7 @@ from services.extraction.segment import Sentence
 from services.extraction.vocabulary import respect, scope_of, topics
 from services.extraction.wording import is_chinese, tidy_span
 
-_SETTING = re.compile(r"定在|安排在|改到|改为|改成|挪到|排在|(?<!不)我要|只认|should be|have to be|must be")
+_SETTING = re.compile(r"换成|定在|安排在|改到|改为|改成|挪到|排在|(?<!不)我要|只认|should be|have to be|must be")
 _PLURAL_OF_MINE = re.compile(r"(?<![a-z])my (?:[a-z]+ ){0,2}[a-z]+s(?![a-z])")
 _WHEN_YOU = re.compile(r"^(?:when|whenever|if) (?:you|we|i)(?:'re|'m| )")
 _WANTS = re.compile(
@@ -21,6 +21,10 @@ _STRONG_CONDITION = re.compile(r"(?:every|each|any) ?time you|when(?:ever)? (?:y
 _DECREE = re.compile(
     r"(?:from now on|going forward|from here on(?: out)?|henceforth|starting (?:today|now)|by default|"
     r"as a (?:general )?rule),? (?!i(?:'| |$)|we(?:'| )|you(?:'| )|it(?:'| )|he |she |they |life |things )"
+)
+_DECREE_ZH = re.compile(  # 以后 without a subject of its own is an order, whatever its verb
+    r"(?:请|麻烦|那么?|好的?|你|[,，])*(?:以后|今后|往后|日后|从(?:今天|现在|下次|今|这次)(?:起|开始|往后|以后))[,，]?"
+    r"(?!.*(?:我(?!的|们的)|他|她|大家|人|天气(?:好|会|就|变)|社会|能|会|可能|再说|机会|有空|见|聊|怎么|好了|希望|努力|加油|一定)).{4,}"
 )
 _GENERAL = re.compile(
     r"(?:凡是?|只要|遇到|每当)?(?:你)?(?:跟|对|给|替|帮|问|回|找|陪|教)我[^,，。]{0,10}(?:的时候|时(?!间)|的话)|"
@@ -51,6 +55,8 @@ def is_wish(sentence: Sentence, tempos: list[Tempo]) -> bool:
 
 def _general_zh(whole: str, body: str, *, directive: bool) -> bool:
     """Say whether a Chinese sentence without a cue of duration is meant for good: a general condition, a setting."""
+    if body.startswith(("把", "将")):
+        return False  # "turn the chart blue" is an errand
     if _GENERAL.match(body) and directive:
         return True
     setting = _SETTING.search(whole) is not None
@@ -105,7 +111,8 @@ def _wanted(whole: str, *, directive: bool) -> bool:
     ruled = respect(whole) is not None
     decreed = _DECREE.match(whole) is not None and (ruled or bool(topics(whole)))
     if is_chinese(whole) or has("strong", whole) or has("once", whole):
-        decreed = decreed or (has("decree", whole) and not has("narrative", whole))
+        told = has("narrative", whole)
+        decreed = decreed or (not told and (has("decree", whole) or _DECREE_ZH.match(whole) is not None))
         return decreed or directive or (ruled and not has("narrative", whole))
     # "always", "never", "stop" alone also cheer people up: they need something they are about.
     about = ruled or bool(topics(whole)) or has("polite", whole) or _MINE.search(whole) is not None

@@ -12,7 +12,7 @@ _ANAPHOR = re.compile(
     r"(?:[这那](?:件事|些|个|段|条)?|以上|(?:刚才|前面|上面)(?:说?的)?(?:话|事)?|that|this|it|please|也|都|请|\s)*$"
 )
 _PRONOUN_ONLY = re.compile(
-    r"^(?:这个|这件事|这些|这段|这|那个|此事|它|下来|了|this|that|it|any of this|but|,|，|:|：|。|\.|\s|你|就|吧)*$"
+    r"^(?:这个|这条|这句|这段话|这话|这件事|这些|这段|这|那个|此事|它|下来|了|this|that|it|any of this|but|,|，|:|：|。|\.|\s|你|就|吧)*$"
 )
 
 
