@@ -3,7 +3,7 @@
 import re
 
 from events.model import Kind
-from services.extraction.cues import has, lexicon
+from services.extraction.cues import has, lexicon, starts
 from services.extraction.lexicon import macros
 from services.extraction.normalise import Text
 from services.extraction.person import of_another
@@ -30,7 +30,8 @@ _ZH = tuple(
 _EN = re.compile(
     r"^(?P<own>my|our|the) (?P<s>(?!own )[a-z][\w'-]{0,20}(?: (?!and |i )[\w'-]{1,20}){0,3}?) "
     r"(?:(?:now|currently|always|usually|really|also|still) )?"
-    r"(?P<verb>is|are|allows?|uses?|runs?(?: on)?|goes? out|goes|ends?|starts?|opens|closes|lives? in|sits? in|supports?|"
+    r"(?P<verb>is|are|allows?|uses?|runs?(?: on)?|goes? out|goes|ends?|starts?|opens|closes|lives? in|sits? in|"
+    r"supports?|"
     r"makes?|sells?|builds?|produces?|offers?|"
     r"costs?|(?:has |have |just |was |been )*(?:moved|switched|changed|migrated|shifted|rescheduled) (?:over )?"
     r"(?:to|from [a-z0-9 ]{1,20} to)|has|have) "
@@ -64,10 +65,7 @@ _SET = re.compile(
 _MOVED = re.compile(r"(?:改|挪|移|换|调)(?:到|成|在)")
 _DONE = re.compile(r"已经|了|现在|目前|如今|正式|以后|今后")
 _NAME = re.compile(r"[a-z][\w .-]{0,30}")
-_PROCESS = re.compile(
-    r"^(?:[a-z]+ing(?![a-z])|"
-    r"been |not (?:working|loading)|so |too |very |broken|down|late|delayed|cancelled|full|empty|dead|gone|ready|back|slow|stuck|acting|due soon|fine|ok|great|good|bad|here|done)"
-)
+_ING = re.compile(r"[a-z]+ing(?![a-z])")
 _NO_CLOCK = frozenset({"choice", "order", "language", "length", "tone", "file", "layout", "colour", "theme"})
 _CONTAINERS = frozenset({"project", "repository", "company", "team", "name", "名字"})
 _KEY_ASPECTS = frozenset(
@@ -158,7 +156,7 @@ def _english(clause: Clause, text: Text, *, known: bool) -> Proposal | None:
     timed = respect(match.group("v"), without=_NO_CLOCK) is not None and has("change", clause.text)
     if match.group("own") == "the" and not (((known or has("change", clause.text)) and named) or timed):
         return None
-    if _fleeting(subject) or _PROCESS.match(match.group("v")):
+    if _fleeting(subject) or (_ING.match(match.group("v")) or starts("state", match.group("v"))):
         return None
     return _proposal(clause, text, subject, match.span("v"), verb=match.group("verb"))
 

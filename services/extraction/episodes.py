@@ -9,6 +9,7 @@ from services.extraction.cues import has
 from services.extraction.dates import Period
 from services.extraction.lexicon import compiled, expand, load
 from services.extraction.normalise import Text
+from services.extraction.person import in_relative_clause
 from services.extraction.proposal import Proposal
 from services.extraction.segment import Clause, Sentence
 from services.extraction.wording import is_chinese, short, tidy_span
@@ -73,6 +74,8 @@ def _episode(clause: Clause, sentence: Sentence, text: Text, when: Period | None
     chinese = is_chinese(clause.text)
     subject = _zh_subject().search(clause.text) if chinese else _EN_SUBJECT.search(clause.text)
     if subject is None or has("third", clause.text[: subject.start()]):
+        return None
+    if not chinese and in_relative_clause(clause.text, subject.start() + (subject.group()[0] in " ,\t")):
         return None
     words = _lexicon("zh" if chinese else "en")
     told = clause.text[subject.end() :][:_LONGEST]

@@ -11,6 +11,7 @@ from events.model import Frozen, Kind
 from services.extraction.attributes import subject_name
 from services.extraction.lexicon import expand, load
 from services.extraction.normalise import Text
+from services.extraction.person import in_relative_clause
 from services.extraction.proposal import Proposal
 from services.extraction.segment import Sentence
 from services.extraction.vocabulary import respect, taste_of, tool_of, topics, vocabulary
@@ -18,7 +19,9 @@ from services.extraction.wording import bare_thing, is_chinese, is_pronoun, tidy
 
 _FIRST_PERSON = re.compile(r"(?<![a-z])i(?:'m|'ve)?(?![a-z'])")
 _SELF = re.compile(r"^[^,，。]{0,8}我(?!们?的)")
+_OF_OTHERS = re.compile(r"我[^,，。]{0,6}(?:他|她|它|别人|大家|朋友|同事)[^的]")
 _OTHER = re.compile(r"[^,，。]{0,4}(?:你|他|她|它|谁|大家)")
+_THING = re.compile(r"一?[个道本部只条家间首款种台辆位名](?:新|叫)?[^,，。]{1,8}$")
 _SHARED = re.compile(
     r"(?<= )and(?= (?:also |then |now |just |recently |really |still |don't |do not |can't ){0,2}"
     r"(?:am|work|live|have|play|love|like|enjoy|prefer|hate|joined|moved|teach|studied|study|run|own|speak|"
@@ -31,7 +34,7 @@ _WEEKLY = re.compile(
     r"(?:classes |lessons |class |lesson )?(?:every|on) (?:mon|tues|wednes|thurs|fri|satur|sun)days?$"
 )
 _PREDICATE = re.compile(
-    r"(?:现在|目前|平时|最近|也|还|很|特别|最|一直)*(?:住|在|做|当|是|养|有|喜欢|爱|开|用|教|弹|会|擅长|负责|经营|属|换|戒|讨厌|不喜欢|不吃|不再|不喝|对|来自|姓|叫|毕业|打算|改|每)"
+    r"(?!还有)(?:现在|目前|平时|最近|也|还|很|特别|最|一直)*(?:住|在|做|当|是|养|有|喜欢|爱|开|用|教|弹|会|擅长|负责|经营|属|换|戒|讨厌|不喜欢|不吃|不再|不喝|对|来自|姓|叫|毕业|打算|改|每)"
 )
 
 
@@ -87,11 +90,15 @@ def match_frames(sentence: Sentence, text: Text) -> list[Proposal]:
     self_speaks = False
     for clause in sentence.clauses:
         free = not any(start < clause.end and clause.start < end for start, end in taken)
-        if self_speaks and free and _PREDICATE.match(clause.text):
+        thing = clause.text.startswith("叫") and _THING.search(
+            sentence.text[: max(0, clause.start - sentence.start - 1)]
+        )
+        if self_speaks and free and not thing and _PREDICATE.match(clause.text):
             # The subject takes the place of the comma before the clause, so that offsets stay.
             carried = Sentence(clause.start - 1, clause.end, f"我{clause.text}", (clause,), asks=False)
             found += _match(carried, text)[0]
-        self_speaks = bool(_SELF.match(clause.text)) or (self_speaks and not _OTHER.match(clause.text))
+        of_self = _SELF.match(clause.text) is not None and _OF_OTHERS.search(clause.text) is None
+        self_speaks = of_self or (self_speaks and not _OTHER.match(clause.text))
     return found
 
 
@@ -103,6 +110,8 @@ def _match(sentence: Sentence, text: Text) -> tuple[list[Proposal], list[tuple[i
         for pattern in patterns:
             for match in pattern.finditer(sentence.text):
                 if any(match.start() < end and start < match.end() for start, end in taken):
+                    continue
+                if match.group().startswith("i") and in_relative_clause(sentence.text, match.start()):
                     continue
                 if frame.drop:
                     taken.append(match.span())
@@ -151,7 +160,8 @@ def _key(frame: Frame, match: re.Match[str], value: str) -> tuple[str | None, Ki
     if frame.taste:
         ruled = respect(value, without=frozenset({"choice", "order", "hours", "day"}))
         about = topics(value)
-        if frame.name == "prefer" and (ruled or about):
+        eaten = taste_of(value) in {"taste.food", "taste.drink"}  # Cantonese cuisine is no language
+        if frame.name == "prefer" and (ruled or about) and not eaten:
             name = about[-1].name if about else "ui" if ruled and ruled.name == "theme" else "reply"
             return (f"{name}.{ruled.name}" if ruled else None), Kind.PREFERENCE
         heads = [match.group(g) for g in ("head", "head2", "head3") if match.groupdict().get(g)]
@@ -162,7 +172,7 @@ def _key(frame: Frame, match: re.Match[str], value: str) -> tuple[str | None, Ki
 
 def _say(frame: Frame, match: re.Match[str], value: str, *, denied: bool, shown: str) -> str:
     if frame.whole:  # the sentence says more than the value: keep its words without the subject
-        return re.sub(r"^[\s,，、:：]*(?:我|I(?:'m| am)? )?", "", shown).strip()
+        return re.sub(r"^[\s,，、:：]*(?:我|I(?:'m| am)? |d )?", "", shown).strip()
     templates = frame.deny if denied else frame.say
     template = templates.get("zh" if is_chinese(match.group()) else "en") or next(iter(templates.values()))
     groups = {name: group or "" for name, group in match.groupdict().items()}

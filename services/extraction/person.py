@@ -1,7 +1,17 @@
 """Whose statement a clause is: the person's own, or about somebody else."""
 
-from services.extraction.cues import lexicon
+import re
+
+from services.extraction.cues import lexicon, starts
 from services.extraction.vocabulary import topics
+
+_LAST_WORD = re.compile(r"(?<![a-z'])([a-z']+) $")
+
+
+def in_relative_clause(folded: str, at: int) -> bool:
+    """Say whether an English "I" at `at` stands in a relative clause: "things I love", "where I live" claim nothing."""
+    before = _LAST_WORD.search(folded, 0, at)
+    return before is not None and not starts("before_subject", before.group(1))
 
 
 def of_another(clause: str) -> bool:

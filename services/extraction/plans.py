@@ -23,6 +23,7 @@ _LEADING = re.compile(r"(?:是|了|要|会|就|再|to |be |thinking (?:about|of)
 _TEMPORARY = frozenset({"i'll", "i will", "we'll", "we will"})
 _SHORTEST = 2
 _DATED_ZH = re.compile(r"(?:要|会|得|将|改|想)?(?=(?:去|飞|回|搬|参加|出席|出差|面试|考|结婚|毕业|入职)(?!了|过))")
+_OFTEN = re.compile(r"每|有时|经常|通常|一般|常常|偶尔|平时")
 _ERRAND_ZH = re.compile(r"(?:帮|给|替|提醒|叫|让)我|吗|怎么|推荐")
 _DATED_EN = re.compile(
     r"(?<![a-z])(?:i'm|i am|we're|we are) (?=(?!going to)[a-z]+ing(?![a-z]))|(?<![a-z])i have (?=an? )"
@@ -31,8 +32,8 @@ _PLACE = re.compile(r"(?:an?|the|my|our|this|that|some|another) ")
 _GERUND = re.compile(r"[a-z]+ing(?![a-z])")
 _NO_PLAN = re.compile(
     r"(?:not )?have (?!to)[a-z]+|whether|if |not |that |where|how|what|who|which|always |never |definitely |"
-    r"(?:do|try|see|enjoy|have|use|check|take|give|get|keep|miss|love|need|remember|cherish) "
-    r"(?:it|that|them|this|you|one|my day)(?![a-z])|"
+    r"(?:do|make|bring|share|show|finish|start|join|try|see|enjoy|have|use|check|take|give|get|keep|"
+    r"miss|love|need|remember|cherish) (?:it|that|them|this|you|one|my day)(?![a-z])|"
     r"(?:去)?(?:吃饭|吃晚饭|吃午饭|吃早饭|睡觉|休息|洗澡|上班|忙|工作|睡)"
 )  # "I might have known" looks back
 _ERRAND = re.compile(
@@ -98,7 +99,7 @@ def _today(when: Period | None, *, ahead: bool) -> bool:
 def _dated(clause: str, sentence: str) -> re.Match[str] | None:
     """Return where a clause says what the person does at a time to come: 我 2 日去大理, I'm flying on Friday."""
     chinese = _DATED_ZH.search(clause)
-    if chinese and "我" in sentence and not _ERRAND_ZH.search(clause):
+    if chinese and "我" in sentence and not _OFTEN.search(clause) and not _ERRAND_ZH.search(clause):
         return chinese
     return _DATED_EN.search(clause)
 

@@ -18,7 +18,8 @@ _CONDITION = re.compile(
 _ADDRESSED = re.compile(r"^(?:再|老|总|[给帮替跟]我|ever |(?:send|show|give)(?:ing)? me |me )+")
 _ANAPHOR = re.compile(r"(?:就|都)?(?:它|那个|这个|这样|that|this|it)了?$")
 _POINTING = re.compile(
-    r"(?<![a-z])(?:that's|that is|this is|it's|it is|and|please|an?|the|my|for me)(?![a-z])|这是|我的|请|的|都|如此|这样|这么|长期|一直|照此"
+    r"(?<![a-z])(?:that's|that is|this is|it's|it is|and|please|an?|the|my|for me)(?![a-z])|"
+    r"这是|我的|请|的|都|如此|这样|这么|长期|一直|照此"
 )
 _SHORTEST = 2
 _FORMAT_TOPICS = frozenset(

@@ -26,6 +26,7 @@ _DECREE_ZH = re.compile(  # 以后 without a subject of its own is an order, wha
     r"(?:请|麻烦|那么?|好的?|你|[,，])*(?:以后|今后|往后|日后|从(?:今天|现在|下次|今|这次)(?:起|开始|往后|以后))[,，]?"
     r"(?!.*(?:我(?!的|们的)|他|她|大家|人|天气(?:好|会|就|变)|社会|能|会|可能|再说|机会|有空|见|聊|怎么|好了|希望|努力|加油|一定)).{4,}"
 )
+_ASKS_LEAVE = re.compile(r"我(?:可以|能|可不可以|能不能)(?:请|让|叫|找)你")
 _GENERAL = re.compile(
     r"(?:凡是?|只要|遇到|每当)?(?:你)?(?:跟|对|给|替|帮|问|回|找|陪|教)我[^,，。]{0,10}(?:的时候|时(?!间)|的话)|"
     r"问我[^,，。]{1,8}(?:的时候|时(?!间)|的话)?|(?:跟|和|对)我(?:说话|聊天|讲话|沟通|对话|讲)|"
@@ -41,7 +42,7 @@ def is_wish(sentence: Sentence, tempos: list[Tempo]) -> bool:
     whole = sentence.text
     start, _ = tidy_span(whole, 0, len(whole))
     body = whole[start:]
-    if of_another(body) or has("reported", body[:24]):
+    if of_another(body) or has("reported", body[:24]) or has("kindness", whole):
         return False
     directive = any(directs(clause.text) for clause in sentence.clauses) or (
         _STRONG_CONDITION.match(body) is not None and any(_bare_verb(c.text.strip()) for c in sentence.clauses[1:])
@@ -86,6 +87,8 @@ def directs(clause: str) -> bool:
     body = clause[start:end]
     if is_chinese(clause):
         bare = not has("narrative", clause) and not (has("once", clause) and "我" in clause)
+        if _ASKS_LEAVE.search(clause):
+            return False
         return has("request", clause) or (has("request_verb", clause) and bare)
     return starts("imperative", body) or _WANTS.search(body) is not None or _orders(body)
 

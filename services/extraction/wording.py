@@ -14,6 +14,7 @@ _CONTENT_LENGTH = 240
 _LOOSE_END = re.compile(
     r"(?: (?:for|at|in|on|with|to|of|an?|the|and|or|my|our|by|from|about|as|that|which|who|is|are))+$"
 )
+_POINTS = re.compile(r"(?:^| )(?:on|of|with|at|about|to|like|for) (?:it|this|these|those|them|him|her)(?![a-z])")
 _ACT = re.compile(
     r"(?:去|喝|吃|看|听|玩|打|读|做|养|学|弹)(?=[\u4e00-\u9fff])(?!得|不|法|起|到|点|做人)|"
     r"(?:to )?(?:drinking|eating|watching|reading|listening to|playing|drink|eat|watch|read|listen to|play) "
@@ -35,7 +36,7 @@ def timeless(folded: str, start: int, end: int) -> tuple[int, int]:
 
 def is_pronoun(value: str) -> bool:
     """Say whether a value points at something said before instead of naming it."""
-    return lexicon()["pronoun"].fullmatch(value.strip()) is not None
+    return lexicon()["pronoun"].fullmatch(value.strip()) is not None or _POINTS.search(value) is not None
 
 
 def bare_thing(folded: str, start: int, end: int) -> int:
