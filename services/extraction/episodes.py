@@ -18,7 +18,7 @@ _KEY = "episode"
 _VAGUE = re.compile(
     r"(?<![a-z])(?:recently|lately|the other day|a while (?:ago|back)|ages ago|years ago|for the first time|finally|"
     r"back in (?:the |my )?\w+|when i was|once|over the (?:weekend|summer|holidays|break)|ago|last \w+)(?![a-z])|"
-    r"最近|前阵子|前段时间|前不久|终于|第一次|那年|小时候|当年|以前|曾经"
+    r"最近|前阵子|前段时间|前几天|前不久|不久前|有一次|终于|第一次|那年|小时候|当年|以前|曾经"
 )
 _EN_SUBJECT = re.compile(
     r"(?:^|[\s,])(?:(?:me|my (?:wife|husband|partner|family|kids|friends?|sister|brother|"

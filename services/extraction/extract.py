@@ -137,6 +137,11 @@ def _of_sentence(
         _add(chosen, match_episodes(sentence, text, when))
     if not chosen:
         chosen = match_statements(sentence, text)
+    else:  # what is sensitive must not slip by because another clause of the sentence was understood
+        for clause in sentence.clauses:
+            if sensitivity_of(clause.text):
+                alone = Sentence(clause.start, clause.end, clause.text, (clause,), asks=False)
+                _add(chosen, match_statements(alone, text))
     return repaired(chosen, sentence, text)
 
 

@@ -11,7 +11,7 @@ from events.model import Frozen, Kind
 from services.extraction.attributes import subject_name
 from services.extraction.lexicon import expand, load
 from services.extraction.normalise import Text
-from services.extraction.person import in_relative_clause
+from services.extraction.person import in_relative_clause, of_another
 from services.extraction.proposal import Proposal
 from services.extraction.segment import Sentence
 from services.extraction.vocabulary import respect, taste_of, tool_of, topics, vocabulary
@@ -97,7 +97,11 @@ def match_frames(sentence: Sentence, text: Text) -> list[Proposal]:
             # The subject takes the place of the comma before the clause, so that offsets stay.
             carried = Sentence(clause.start - 1, clause.end, f"我{clause.text}", (clause,), asks=False)
             found += _match(carried, text)[0]
-        of_self = _SELF.match(clause.text) is not None and _OF_OTHERS.search(clause.text) is None
+        of_self = (
+            _SELF.match(clause.text) is not None
+            and _OF_OTHERS.search(clause.text) is None
+            and not of_another(clause.text)
+        )
         self_speaks = of_self or (self_speaks and not _OTHER.match(clause.text))
     return found
 

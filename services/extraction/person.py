@@ -7,10 +7,17 @@ from services.extraction.vocabulary import topics
 
 _LAST_WORD = re.compile(r"(?<![a-z'])([a-z']+) $")
 
+_SAID_THAT = re.compile(
+    r"(?<![a-z])(?:remember|know|knows|think|say|said|note|noted|mean|mind|sure|true|fact|told|believe|guess|decided|happy|"
+    r"glad|record|forget|mention|mentioned|so|now|given|aware|realised|realized) $"
+)
+
 
 def in_relative_clause(folded: str, at: int) -> bool:
     """Say whether an English "I" at `at` stands in a relative clause: "things I love", "where I live" claim nothing."""
     before = _LAST_WORD.search(folded, 0, at)
+    if before is not None and before.group(1) == "that" and _SAID_THAT.search(folded, 0, before.start()):
+        return False
     return before is not None and not starts("before_subject", before.group(1))
 
 

@@ -21,6 +21,9 @@ _POINTING = re.compile(
     r"(?<![a-z])(?:that's|that is|this is|it's|it is|and|please|an?|the|my|for me)(?![a-z])|"
     r"这是|我的|请|的|都|如此|这样|这么|长期|一直|照此"
 )
+_NAMELESS = re.compile(
+    r"^(?:(?:please|so|and|also) )*(?:never|don't|do not|stop|always) [a-z]+(?:ing)? (?:them|it|these|those)$"
+)
 _SHORTEST = 2
 _FORMAT_TOPICS = frozenset(
     {"reply", "explanation", "summary", "document", "email", "code", "report", "meeting_notes", "weekly_report"}
@@ -100,6 +103,8 @@ def _rule(clauses: list[Clause], text: Text, about: str | None, *, once: bool) -
     shown = text.shown[start + first : start + last].strip()
     if len(shown) < _SHORTEST or not any(char.isalnum() for char in shown):
         return None
+    if len(clauses) == 1 and _NAMELESS.search(folded[first:last]):
+        return None  # "never recommend them": what the clause before it says is the memory
     ruled = _respect(clauses, folded)
     named = topics(folded)
     topic = topic_of(named, ruled, folded) or about

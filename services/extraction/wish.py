@@ -17,7 +17,9 @@ _WANTS = re.compile(
     r"(?![a-z])"
 )
 _MINE = re.compile(r"(?<![a-z])(?:me|my)(?![a-z])")
-_STRONG_CONDITION = re.compile(r"(?:every|each|any) ?time you|when(?:ever)? (?:you|i ask)|if you")
+_STRONG_CONDITION = re.compile(
+    r"(?:every|each|any) ?time you|for (?:every|each|any) [a-z ]{2,24} (?:you|i) |when(?:ever)? (?:you|i ask)|if you"
+)
 _DECREE = re.compile(
     r"(?:from now on|going forward|from here on(?: out)?|henceforth|starting (?:today|now)|by default|"
     r"as a (?:general )?rule),? (?!i(?:'| |$)|we(?:'| )|you(?:'| )|it(?:'| )|he |she |they |life |things )"
@@ -27,6 +29,9 @@ _DECREE_ZH = re.compile(  # 以后 without a subject of its own is an order, wha
     r"(?!.*(?:我(?!的|们的)|他|她|大家|人|天气(?:好|会|就|变)|社会|能|会|可能|再说|机会|有空|见|聊|怎么|好了|希望|努力|加油|一定)).{4,}"
 )
 _ASKS_LEAVE = re.compile(r"我(?:可以|能|可不可以|能不能)(?:请|让|叫|找)你")
+_RECURS = re.compile(
+    r"(?<![a-z])(?:each|every) (?:time|day|week|morning|month|year|[a-z]+day)(?![a-z])|(?<![a-z])whenever"
+)
 _GENERAL = re.compile(
     r"(?:凡是?|只要|遇到|每当)?(?:你)?(?:跟|对|给|替|帮|问|回|找|陪|教)我[^,，。]{0,10}(?:的时候|时(?!间)|的话)|"
     r"问我[^,，。]{1,8}(?:的时候|时(?!间)|的话)?|(?:跟|和|对)我(?:说话|聊天|讲话|沟通|对话|讲)|"
@@ -116,7 +121,7 @@ def _wanted(whole: str, *, directive: bool) -> bool:
     if is_chinese(whole) or has("strong", whole) or has("once", whole):
         told = has("narrative", whole)
         decreed = decreed or (not told and (has("decree", whole) or _DECREE_ZH.match(whole) is not None))
-        return decreed or directive or (ruled and not has("narrative", whole))
+        return decreed or directive or (ruled and not told and _RECURS.search(whole) is None)
     # "always", "never", "stop" alone also cheer people up: they need something they are about.
     about = ruled or bool(topics(whole)) or has("polite", whole) or _MINE.search(whole) is not None
     return (directive and about) or (ruled and _DECREE.match(whole) is not None)
