@@ -24,7 +24,7 @@ _EN_SUBJECT = re.compile(
     r"(?:^|[\s,])(?:(?:me|my (?:wife|husband|partner|family|kids|friends?|sister|brother|"
     r"mom|mum|dad|son|daughter|"
     r"girlfriend|boyfriend)) and i|we|i)(?:'ve| have)? "
-    r"(?:(?:just|also|finally|recently|actually|even|already|then|both|all|once|never) ){0,2}"
+    r"(?:(?:just|also|finally|recently|actually|even|already|then|both|all|once) ){0,2}"
 )
 _ZH_SUBJECT = r"(?:我们|咱们|我)(?!的|家|们)(?:<adv>|(?:和|跟|带|陪)[^,，。]{1,10}?(?:一起)?|一起)*"
 _TODAY = re.compile(r"今[天早晚日]|刚刚|(?<![a-z])(?:today|tonight|this (?:morning|afternoon|evening))(?![a-z])")

@@ -14,7 +14,10 @@ _CONTENT_LENGTH = 240
 _LOOSE_END = re.compile(
     r"(?: (?:for|at|in|on|with|to|of|an?|the|and|or|my|our|by|from|about|as|that|which|who|is|are))+$"
 )
-_POINTS = re.compile(r"(?:^| )(?:on|of|with|at|about|to|like|for) (?:it|this|these|those|them|him|her)(?![a-z])")
+_POINTS = re.compile(
+    r"^(?:this|that|these|those|the way|这个|那个|这种|那种|这些|那些)(?![a-z])|"
+    r"(?:^| )(?:on|of|with|at|about|to|like|for) (?:it|this|these|those|them|him|her)(?![a-z])"
+)
 _ACT = re.compile(
     r"(?:去|喝|吃|看|听|玩|打|读|做|养|学|弹)(?=[\u4e00-\u9fff])(?!得|不|法|起|到|点|做人)|"
     r"(?:to )?(?:drinking|eating|watching|reading|listening to|playing|drink|eat|watch|read|listen to|play) "
