@@ -284,6 +284,20 @@ def test_status_verify_tenant_token(up: Up) -> None:
     wait_for(lambda: any("celery" in (each.content or "") for each in memories(up, "shen")))
 
 
+def test_keys_roll_by_hand(up: Up) -> None:
+    """Who forgot waits for a roll, which can be had at once; memory and receipts are as before."""
+    kept = memories(up)
+    state = json.loads(ok(up.env, "keys", "status", "--json"))
+    assert (state["people_due"], state["trouble"]) == (1, [])
+    assert "nothing is due" in ok(up.env, "keys", "roll")
+    assert "epochs destroyed: 1" in ok(up.env, "keys", "roll", "--now")
+    assert "people waiting for it 0" in " ".join(ok(up.env, "keys", "status").split())
+    assert memories(up) == kept
+    (receipt,) = [json.loads(line) for line in ok(up.env, "receipts", "--json").splitlines()]
+    assert receipt["keys_die_by"] == json.loads(receipt["statement"])["keys_die_by"]
+    assert "open nothing from" in ok(up.env, "receipts", receipt["receipt_id"])
+
+
 def test_dead_letters_are_listed_replayed_and_dropped(up: Up) -> None:
     """What no retry can help is listed without content; a replay that fails keeps it, a drop takes it away."""
     assert up.state.endpoints is not None

@@ -3,9 +3,11 @@
 import asyncio
 import json
 from collections.abc import AsyncIterator
+from datetime import datetime
 from uuid import uuid4
 
 import pytest
+from structlog.testing import capture_logs
 
 from events.envelope import StoredEvent
 from events.model import Accepted, KeyId, MemoryId, Position, Scope, Tombstoned
@@ -70,6 +72,36 @@ async def test_the_receipt_names_the_layers_of_the_contract(plant: Plant) -> Non
     tombstone = await plant.tombstone(scope, receipt)
     assert statement["tombstone_position"] == tombstone.position
     assert all(layer.get("position", tombstone.position) >= tombstone.position for layer in statement["layers"])
+
+
+async def test_keys_roll_under_everything(plant: Plant) -> None:
+    """A roll between two forgets, and one while a deletion is pending: receipts are signed, the rest is recalled."""
+    scope = await plant.person()
+    memory = await plant.remember(scope, "请记住：我喜欢北京烤鸭。", "好的。")
+    kept = await plant.remember(scope, "I live in Suzhou.", "OK.")
+    receipt = await plant.forget(scope, memory)
+    roller, schedule = plant.composition.roller, plant.composition.schedule
+    pending = await plant.composition.backend.receipt(scope, receipt)
+    assert pending is not None
+    assert pending.keys_die_by is not None
+    assert pending.keys_die_by >= schedule.keys_die_by(pending.requested_at)
+    with capture_logs() as logs:
+        await roller.roll()
+        await plant.follow()
+        shown = await plant.finish(scope, receipt)
+        assert (await roller.state()).due
+        await roller.roll()
+        assert not (await roller.state()).due
+        assert kept in await plant.recalled(scope, "Where do I live?")
+        await plant.rebuild("facts")
+        await plant.rebuild("keywords")
+        assert kept in await plant.recalled(scope, "Where do I live?")
+    assert shown.decision == "deletion_propagated"
+    assert shown.propagated_at is not None
+    assert shown.statement is not None
+    assert shown.keys_die_by == schedule.keys_die_by(shown.propagated_at)
+    assert datetime.fromisoformat(json.loads(shown.statement)["keys_die_by"]) == shown.keys_die_by
+    assert [line["event"] for line in logs if line["log_level"] == "error"] == []
 
 
 async def test_forgetting_again_returns_the_first_receipt(plant: Plant) -> None:

@@ -4,9 +4,9 @@ import asyncio
 import gc
 import os
 import shutil
-from collections.abc import AsyncIterator
-from contextlib import suppress
-from datetime import timedelta
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager, suppress
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from random import Random
 from uuid import UUID
@@ -19,8 +19,10 @@ from events.errors import EpochGoneError, SecretError, TamperError
 from events.keyring import Keyring
 from events.model import Scope
 from events.rewrap import Counts
+from events.schedule import Schedule
 from tests.dice import dice
 from tests.vaults import Keys, ids, keys_at, living, loot, served, table_copy, vaulted
+from workers.roll import roll
 
 
 @pytest.fixture(scope="module")
@@ -207,13 +209,13 @@ async def test_a_roll_beside_everything_else(keys: Keys) -> None:
                 await keys.vault.create_tenant()
         return scope, kept, gone
 
-    async def roll() -> None:
+    async def roll_often() -> None:
         for _ in range(10):
             await rolled(keys)
         stop.set()
 
     with capture_logs() as logs:
-        *lives, _ = await asyncio.gather(*(live(dice(random.randrange(1000))) for _ in range(6)), roll())
+        *lives, _ = await asyncio.gather(*(live(dice(random.randrange(1000))) for _ in range(6)), roll_often())
     await rolled(keys)
     for scope, kept, gone in lives:  # type: ignore[misc]
         assert await keys.opens(scope, kept)
@@ -333,6 +335,46 @@ async def test_the_state_names_what_is_wrong(keys: Keys) -> None:
     elsewhere = keys_at(keys.url, keys.folder / "elsewhere")
     assert len((await elsewhere.roller.state()).missing) == 1
     await elsewhere.close()
+
+
+async def test_the_worker_rolls_what_was_missed_and_says_what_stops_it(keys: Keys) -> None:
+    """A worker that starts after a missed time rolls at once; without the key file it says so and changes nothing."""
+    await keys.vault.create_tenant()
+    state = await keys.roller.state()
+    assert state.oldest is not None
+    minute = datetime.now(UTC) + timedelta(minutes=1)  # yesterday's time is long past, today's is to come
+    nightly = Schedule(minute.time().replace(second=0, microsecond=0), timedelta(days=1))
+    async with keys.owner.connection() as connection:
+        await connection.execute("update vault.epoch set created_at = created_at - interval '2 days'")
+    (path,) = keys.folder.glob("epoch-*.key")
+    hidden = path.rename(path.with_suffix(".away"))
+    with capture_logs() as logs:
+        async with running(keys, nightly):
+            await until(lambda: bool(logs))
+        assert {line["event"] for line in logs} == {"keys_not_rolled"}
+        assert "restore the key folder" in logs[0]["reason"]
+        hidden.rename(path)
+        async with running(keys, nightly):
+            await until(lambda: logs[-1]["event"] == "keys_rolled")
+    assert not path.exists()
+    newer = await keys.roller.state()
+    assert newer.oldest is not None
+    assert newer.oldest >= nightly.latest(datetime.now(UTC))
+
+
+@asynccontextmanager
+async def running(keys: Keys, schedule: Schedule) -> AsyncIterator[None]:
+    task = asyncio.create_task(roll(keys.roller, schedule))
+    yield
+    task.cancel()
+    with suppress(asyncio.CancelledError):
+        await task
+
+
+async def until(seen: Callable[[], bool]) -> None:
+    async with asyncio.timeout(30):
+        while not seen():  # noqa: ASYNC110 - another task's doing
+            await asyncio.sleep(0.01)
 
 
 async def test_no_key_outlives_its_request(keys: Keys) -> None:
