@@ -26,6 +26,7 @@ from ops.embedded import Endpoints
 from ops.keystore import ApiKeys
 from ops.logins import logins_of, password_of
 from ops.migrations import check, migrate
+from ops.reading import model_of
 from ops.settings import Settings
 from projections.embedding import Embedder
 from projections.facts import Facts
@@ -80,6 +81,7 @@ Work = Callable[[], Awaitable[None]]
 
 _PROBE_ANSWERS = 10
 _SIGN_S = 2.0
+_TURNS_AT_ONCE = 2
 
 
 @dataclass
@@ -220,8 +222,14 @@ class Composition:
 
     @cached_property
     def reader_of_turns(self) -> Extractor:
-        """The extractor of the settings."""
-        return Rules()
+        """What reads the turns."""
+        if self.extractor is not None:
+            return self.extractor
+        model = model_of(self.settings)
+        if model is None:
+            return Rules()
+        self._closers.append(model.close)
+        return model
 
     @cached_property
     def ingest(self) -> Ingest:
@@ -393,8 +401,8 @@ class Composition:
             "project": ([self._project, *comparing], []),
             "ingest": ([], [lambda: self._turns().route()]),
             "remember": (
-                [lambda: remember.sweep(self.log("projector"), self.jobs, self.settings.sweep_after_s)],
-                [lambda: remember.RememberJobs(self._rememberer(), self._parking).route()],
+                [self._sweep],
+                [lambda: remember.RememberJobs(self._rememberer(), self._parking).route(self._turns_at_once)],
             ),
             "upkeep": ([self._upkeep], []),
             "erase": (
@@ -446,6 +454,15 @@ class Composition:
     async def _upkeep(self) -> None:
         await upkeep.upkeep(self.expiry, self.shredder, self.log("eraser").url, self.settings.upkeep_every_s)
 
+    async def _sweep(self) -> None:
+        # a turn that a model is still reading is not lost
+        reading_s = self.settings.model_within_s if self.settings.model_url else 0
+        await remember.sweep(self.log("projector"), self.jobs, self.settings.sweep_after_s + reading_s)
+
+    @property
+    def _turns_at_once(self) -> int:
+        return max(_TURNS_AT_ONCE, self.settings.model_at_once if self.settings.model_url else 0)
+
     async def _project(self) -> None:
         projector = self.log("projector")
         models = [*self.projections().values(), project.Dispatch(self.jobs)]
@@ -463,7 +480,7 @@ class Composition:
             projector=self.log("projector"),
             reader=self.log("reader"),
             embedder=self.embedder,
-            extractor=self.extractor or self.reader_of_turns,
+            extractor=self.reader_of_turns,
             policy=shipped_policy(),
             gates=self.gates,
         )

@@ -2,9 +2,10 @@
 
 from pathlib import Path
 from typing import Annotated, Any, Self
+from urllib.parse import urlsplit
 
 from platformdirs import user_data_path
-from pydantic import AfterValidator, Field, ValidationError, model_validator
+from pydantic import AfterValidator, Field, SecretStr, ValidationError, model_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from events.errors import CenotaphError
@@ -12,6 +13,7 @@ from services.wire.limits import Limits
 
 PREFIX = "CENOTAPH_"
 _LIMITS = Limits()
+_LOOPBACK = frozenset({"127.0.0.1", "::1", "localhost"})
 
 
 class SettingsError(CenotaphError):
@@ -42,6 +44,15 @@ def _milvus(uri: str) -> str:
     return uri
 
 
+def _endpoint(url: str) -> str:
+    parts = urlsplit(url)
+    if parts.scheme not in {"http", "https"} or not parts.hostname:
+        raise ValueError("must start with https:// or http:// and name a host")
+    if parts.username is not None or parts.query or parts.fragment:
+        raise ValueError("must hold neither user, query nor fragment; the key is CENOTAPH_MODEL_KEY")
+    return url.rstrip("/")
+
+
 def _default_data() -> Path:
     return user_data_path("cenotaph", appauthor=False)
 
@@ -50,6 +61,7 @@ Directory = Annotated[Path, AfterValidator(_absolute)]
 PostgresUrl = Annotated[str, AfterValidator(_postgres)]
 RedisUrl = Annotated[str, AfterValidator(_redis)]
 MilvusUri = Annotated[str, AfterValidator(_milvus)]
+EndpointUrl = Annotated[str, AfterValidator(_endpoint)]
 Count = Annotated[int, Field(ge=1)]
 TimeOfDay = Annotated[str, Field(pattern=r"^([01]\d|2[0-3]):[0-5]\d$")]
 
@@ -70,6 +82,20 @@ class Settings(BaseSettings):
     vault_url: PostgresUrl | None = Field(default=None, validation_alias="VAULT_URL", repr=False)
     redis_url: RedisUrl | None = Field(default=None, validation_alias="REDIS_URL", repr=False)
     milvus_uri: MilvusUri | None = Field(default=None, validation_alias="MILVUS_URI", repr=False)
+
+    model_url: EndpointUrl | None = Field(default=None, repr=False)
+    model_name: Annotated[str, Field(min_length=1, max_length=100)] | None = None
+    model_key: SecretStr | None = None
+    model_within_s: Count = 20
+    model_try_s: Count = 15
+    model_tries: Annotated[int, Field(ge=1, le=5)] = 2
+    model_at_once: Count = 4
+    model_input_tokens: Count = 4_000
+    model_output_tokens: Count = 2_000
+    model_calls_a_day: Count = 10_000
+    model_tokens_a_day: Count = 20_000_000
+    model_tenant_calls_a_day: Count = 2_000
+    model_tenant_tokens_a_day: Count = 4_000_000
 
     host: str = "127.0.0.1"
     port: Annotated[int, Field(ge=0, le=65535)] = 8765
@@ -99,6 +125,22 @@ class Settings(BaseSettings):
         if self.vault_url is not None and self.vault_url == self.database_url:
             raise ValueError(
                 "VAULT_URL and DATABASE_URL must be different clusters, or a backup of one holds the keys too"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _model_whole(self) -> Self:
+        if (self.model_url is None) != (self.model_name is None):
+            raise ValueError("CENOTAPH_MODEL_URL and CENOTAPH_MODEL_NAME go together: set both, or neither")
+        if self.model_url is None:
+            return self
+        url = urlsplit(self.model_url)
+        if self.model_key is not None and url.scheme == "http" and url.hostname not in _LOOPBACK:
+            raise ValueError("CENOTAPH_MODEL_URL must start with https:// where a key is sent to another machine")
+        if self.model_within_s * 1000 >= self.reclaim_idle_ms:
+            raise ValueError(
+                "CENOTAPH_MODEL_WITHIN_S must be shorter than CENOTAPH_RECLAIM_IDLE_MS, or other workers take over"
+                " turns that are being read"
             )
         return self
 

@@ -22,7 +22,7 @@ class RememberJobs:
         self._rememberer = rememberer
         self._letters = letters
 
-    def route(self, concurrency: int = 2) -> Route:
+    def route(self, concurrency: int) -> Route:
         """Describe the stream to the delivery."""
         return Route(REMEMBER, self.take, self.park, concurrency)
 

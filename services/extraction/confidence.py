@@ -10,6 +10,7 @@ _WEIGHTS = {
     "rule": 0.85,
     "statement": 0.7,
     "episode": 0.75,
+    "model": 0.85,
     "dated": 1.1,
     "topic": 1.03,
     "aspect": 1.05,

@@ -61,6 +61,12 @@ def _aspects() -> list[tuple[str, re.Pattern[str]]]:
     return [(name, compiled([word])) for name, words in load("aspects.yaml").items() for word in words]
 
 
+@lru_cache(maxsize=1)
+def open_names() -> tuple[frozenset[str], frozenset[str]]:
+    """Return the topics and the aspects that open keys, `<topic>.<aspect>`, are made of."""
+    return frozenset(load("topics.yaml")), frozenset(load("aspects.yaml"))
+
+
 def topics(text: str) -> list[Subject]:
     """Return the topics a folded text names, in order; of two that overlap the longer one."""
     hits = [

@@ -1,0 +1,45 @@
+"""What reads the turns, by the settings: the rules, or a model with the rules behind it."""
+
+from ops.settings import Settings
+from services.context.tokenizer import count_tokens
+from services.extraction.model.breaker import Breaker
+from services.extraction.model.budget import Allowance, Budget
+from services.extraction.model.endpoint import Endpoint
+from services.extraction.model.extractor import Limits, ModelExtractor
+
+_MAX_ANSWER_BYTES = 512 * 1024
+_FAILURES = 5
+_PAUSE_S = 30.0
+
+
+def model_of(settings: Settings) -> ModelExtractor | None:
+    """Build the extractor over the model of the settings; None where they name none."""
+    if settings.model_url is None or settings.model_name is None:
+        return None
+    endpoint = Endpoint(
+        settings.model_url,
+        settings.model_name,
+        settings.model_key,
+        try_s=settings.model_try_s,
+        max_bytes=_MAX_ANSWER_BYTES,
+        max_tokens=settings.model_output_tokens,
+    )
+    budget = Budget(
+        process=Allowance(settings.model_calls_a_day, settings.model_tokens_a_day),
+        tenant=Allowance(settings.model_tenant_calls_a_day, settings.model_tenant_tokens_a_day),
+    )
+    limits = Limits(
+        within_s=settings.model_within_s,
+        tries=settings.model_tries,
+        at_once=settings.model_at_once,
+        input_tokens=settings.model_input_tokens,
+        output_tokens=settings.model_output_tokens,
+    )
+    return ModelExtractor(
+        settings.model_name,
+        endpoint,
+        budget=budget,
+        breaker=Breaker(_FAILURES, _PAUSE_S),
+        limits=limits,
+        count=count_tokens,
+    )
