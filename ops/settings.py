@@ -45,12 +45,23 @@ def _milvus(uri: str) -> str:
 
 
 def _endpoint(url: str) -> str:
-    parts = urlsplit(url)
+    try:
+        parts = urlsplit(url)
+        _ = parts.port
+    except ValueError:
+        raise ValueError("cannot be read as a URL") from None  # what urllib says may repeat it
     if parts.scheme not in {"http", "https"} or not parts.hostname:
         raise ValueError("must start with https:// or http:// and name a host")
     if parts.username is not None or parts.query or parts.fragment:
         raise ValueError("must hold neither user, query nor fragment; the key is CENOTAPH_MODEL_KEY")
     return url.rstrip("/")
+
+
+def _bearer(key: SecretStr) -> SecretStr:
+    value = key.get_secret_value()
+    if not value.isascii() or not value.isprintable() or " " in value:
+        raise ValueError("must be printable ASCII without blanks, as it goes into a header")
+    return key
 
 
 def _default_data() -> Path:
@@ -62,6 +73,7 @@ PostgresUrl = Annotated[str, AfterValidator(_postgres)]
 RedisUrl = Annotated[str, AfterValidator(_redis)]
 MilvusUri = Annotated[str, AfterValidator(_milvus)]
 EndpointUrl = Annotated[str, AfterValidator(_endpoint)]
+BearerKey = Annotated[SecretStr, AfterValidator(_bearer)]
 Count = Annotated[int, Field(ge=1)]
 TimeOfDay = Annotated[str, Field(pattern=r"^([01]\d|2[0-3]):[0-5]\d$")]
 
@@ -85,7 +97,7 @@ class Settings(BaseSettings):
 
     model_url: EndpointUrl | None = Field(default=None, repr=False)
     model_name: Annotated[str, Field(min_length=1, max_length=100)] | None = None
-    model_key: SecretStr | None = None
+    model_key: BearerKey | None = None
     model_within_s: Count = 20
     model_try_s: Count = 15
     model_tries: Annotated[int, Field(ge=1, le=5)] = 2

@@ -326,7 +326,7 @@ async def test_a_message_that_kills_its_handler_is_a_dead_letter(plant: Plant) -
     answer = await plant.store(scope, plant.turn("我住在苏州", "好的。"))
     url = plant.composition.endpoints.redis_url
     jobs = RememberJobs(plant.rememberer, plant.composition.letters)
-    client, delivery = redis.from_url(url), Delivery(url, (jobs.route(),), 3, 200)
+    client, delivery = redis.from_url(url), Delivery(url, (jobs.route(2),), 3, 200)
     poison = (await client.xadd(REMEMBER, {"position": "no number"}), await client.xadd(REMEMBER, {"nothing": "here"}))
     await client.xadd(REMEMBER, {"position": str(answer.position)})
     await delivery.start()

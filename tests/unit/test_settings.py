@@ -8,7 +8,19 @@ from pydantic import ValidationError
 from events.errors import CenotaphError
 from ops.settings import Settings, SettingsError, load_settings
 
-NAMES = ("DATA", "HOST", "PORT", "SECOND_PLACE", "KEYS", "MAX_BODY_BYTES", "DELIVERY_CAP", "MAX_MESSAGES")
+NAMES = (
+    "DATA",
+    "HOST",
+    "PORT",
+    "SECOND_PLACE",
+    "KEYS",
+    "MAX_BODY_BYTES",
+    "DELIVERY_CAP",
+    "MAX_MESSAGES",
+    "MODEL_URL",
+    "MODEL_NAME",
+    "MODEL_KEY",
+)
 
 
 @pytest.fixture(autouse=True)
@@ -110,6 +122,13 @@ def test_postgres_urls_are_brought_into_one_form(url: str) -> None:
         ("VAULT_URL", "vault.example:5432"),
         ("REDIS_URL", "memcached://:hunter2@cache"),
         ("MILVUS_URI", "./hunter2.db"),
+        ("CENOTAPH_MODEL_URL", "ftp://hunter2/v1"),
+        ("CENOTAPH_MODEL_URL", "https://me:hunter2@models.example/v1"),
+        ("CENOTAPH_MODEL_URL", "https://models.example/v1?key=hunter2"),
+        ("CENOTAPH_MODEL_URL", "https://models.example:hunter2/v1"),
+        ("CENOTAPH_MODEL_URL", "https://hunter2℀.example/v1"),
+        ("CENOTAPH_MODEL_KEY", "hunter2\r\nX-Other: 1"),
+        ("CENOTAPH_MODEL_KEY", "hunter2ü"),
     ],
 )
 def test_a_bad_value_is_named_but_not_repeated(monkeypatch: pytest.MonkeyPatch, name: str, value: str) -> None:
@@ -149,6 +168,25 @@ def test_settings_cannot_change_and_do_not_show_urls() -> None:
     assert "hunter2" not in repr(settings)
     with pytest.raises(ValidationError):
         settings.port = 1  # type: ignore[misc]  # the assignment is the subject
+
+
+def test_a_model_has_address_and_name_and_sends_its_key_to_nobody_else() -> None:
+    """Half a model is refused, and so is a key that would cross a network in clear."""
+    for half in ({"model_url": "https://models.example/v1"}, {"model_name": "tiny"}):
+        with pytest.raises(SettingsError, match="go together"):
+            load_settings(**half)
+    whole = {"model_url": "http://models.example/v1/", "model_name": "tiny"}
+    assert load_settings(**whole).model_url == "http://models.example/v1"
+    with pytest.raises(SettingsError, match="must start with https://"):
+        load_settings(**whole, model_key="hunter2")
+    for url in ("https://models.example/v1", "http://127.0.0.1:8080/v1", "http://[::1]/v1"):
+        assert "hunter2" not in repr(load_settings(model_url=url, model_name="tiny", model_key="hunter2"))
+
+
+def test_a_model_answers_before_a_turn_is_taken_over() -> None:
+    """A turn that is still being read must not look abandoned to another worker."""
+    with pytest.raises(SettingsError, match="CENOTAPH_MODEL_WITHIN_S must be shorter"):
+        load_settings(model_url="https://models.example/v1", model_name="tiny", model_within_s=30)
 
 
 @given(st.integers())
