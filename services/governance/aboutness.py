@@ -68,7 +68,7 @@ def aboutness(wanted: Description, said: str, topics: frozenset[str], similarity
         return 0.0
     words = 1.0 if wanted.names else _share(wanted.words, grams(plain(said)))
     shared = _share(wanted.topics, topics)
-    elsewhere = 1.0 - shared if wanted.topics and topics else 0.0
+    elsewhere = 1.0 - shared if wanted.topics and topics and not wanted.names else 0.0
     across = wanted.chinese != (_CJK.search(said) is not None)
     score = similarity + policy.words * words + policy.topic * shared - policy.elsewhere * elsewhere
     return max(0.0, min(1.0, score + policy.across * across))
@@ -90,6 +90,7 @@ def grams(text: str) -> frozenset[str]:
 
 
 def _names(text: str, *, chinese: bool) -> frozenset[str]:
-    """Return the numbers, and the names: foreign words in Chinese, capitalised ones inside an English sentence."""
-    words = _LATIN.findall(_REQUEST.sub(" ", text)) if chinese else _CAPITAL.findall(text)
+    """Return the numbers, and the names: Latin words with a capital, of an English sentence not the first."""
+    latin = (word for word in _LATIN.findall(_REQUEST.sub(" ", text)) if not word.islower())
+    words = latin if chinese else _CAPITAL.findall(text)
     return frozenset(plain(word) for word in (*words, *_NUMBER.findall(text)) if not _PRONOUN.fullmatch(word))

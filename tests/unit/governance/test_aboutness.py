@@ -15,6 +15,7 @@ COFFEE, TEA, NOTHING = frozenset({"coffee"}), frozenset({"tea"}), frozenset[str]
         ("forget my coffee habit", COFFEE, "我喝咖啡只喝手冲", COFFEE, 0.05, True),
         ("forget 我说的 Trello 那件事", NOTHING, "我的看板都放在 Trello 里", NOTHING, 0.1, True),
         ("forget 我说的 Trello 那件事", NOTHING, "我的看板都放在 Asana 里", NOTHING, 0.9, False),
+        ("忘掉我的 coffee 习惯", COFFEE, "我喝咖啡只喝手冲", COFFEE, 0.1, True),
         ("the 3 rings I own", NOTHING, "I own 4 rings", NOTHING, 0.9, False),
         ("everything about Robin and me", NOTHING, "I met a friend of Casey", NOTHING, 0.9, False),
         ("what I wear", NOTHING, "I only wear wool", NOTHING, 0.2, True),
