@@ -6,7 +6,7 @@ import pytest
 from events import envelope
 from events.envelope import Command, NewEvent, memory_stream
 from events.errors import UnknownEventError
-from events.lift import Step, Vocabulary
+from events.lift import STEPS, Step, Vocabulary
 from events.log import EventLog
 from events.model import EVENT_TYPES, CommandId, Event, Position
 from events.sealer import Sealer
@@ -104,7 +104,7 @@ async def test_a_rebuild_that_took_everything_in_clears_the_note(
     await dreaming(apart)
     for model in models(apart):
         await Follower(model, apart.projector).catch_up()
-    monkeypatch.setattr(envelope, "TODAY", Vocabulary([*EVENT_TYPES.values(), Dreamt], DREAMS))
+    monkeypatch.setattr(envelope, "TODAY", Vocabulary([*EVENT_TYPES.values(), Dreamt], {**STEPS, **DREAMS}))
     for model in models(apart):
         await Follower(model, apart.owner).rebuild()
     async with apart.owner.connection() as connection:
