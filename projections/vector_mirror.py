@@ -3,7 +3,7 @@
 from collections import defaultdict
 from collections.abc import AsyncIterator, Collection, Sequence
 from hashlib import sha256
-from typing import Any, Final
+from typing import Any, Final, cast
 from uuid import UUID
 
 import numpy as np
@@ -54,10 +54,12 @@ class VectorsMirror:
             yield _entry(row["partition"], dict(row), row["vector"])
 
     async def live(self, connection: Connection, place: str) -> AsyncIterator[Entry]:
-        """Read every partition of the collection; Lite may miss rows while it flushes."""
+        """Read every partition of the collection, of none where it was never made or is lost.
+
+        Lite may miss rows while it flushes.
+        """
         del connection
-        names = await self._ask(place, lambda client: client.list_partitions(place, timeout=TIMEOUT_S))
-        for partition in sorted(names):
+        for partition in sorted(await self._partitions(place)):
             rows = await self._ask(place, lambda client, name=partition: _iterator(client, place, name))
             while batch := await self._ask(place, lambda _, rows=rows: rows.next()):
                 for row in batch:
@@ -79,7 +81,8 @@ class VectorsMirror:
             (row["partition"], row["id"]): _entry(row["partition"], dict(row), row["vector"]) for row in built
         }
         theirs: dict[Key, Entry] = {}
-        for partition, ids in by_partition.items():
+        for partition in by_partition.keys() & await self._partitions(place):
+            ids = by_partition[partition]
             rows = await self._ask(place, lambda client, name=partition, ids=ids: _get(client, place, name, ids))
             theirs |= {(partition, row["id"]): _entry(partition, row, _bytes(row)) for row in rows}
         return [(theirs.get(entry.key), ours.get(entry.key)) for entry in entries]
@@ -87,6 +90,14 @@ class VectorsMirror:
     def written_at(self, entry: Entry) -> Position:
         """Return the position in the row."""
         return Position(int(str(entry.columns["position"])))
+
+    async def _partitions(self, place: str) -> set[str]:
+        def ask(client: MilvusClient) -> set[str]:
+            if not client.has_collection(place, timeout=TIMEOUT_S):
+                return set()
+            return set(client.list_partitions(place, timeout=TIMEOUT_S))
+
+        return cast("set[str]", await self._ask(place, ask))
 
     async def _ask(self, place: str, ask: Any) -> Any:  # noqa: ANN401 - pymilvus ships no types
         return await self._milvus.read(lambda: self._milvus.call(place, ask))

@@ -1,6 +1,6 @@
 """Seeded histories of one person, as the deciders could have written them, with sealed bodies."""
 
-from base64 import b64encode
+from base64 import b64decode, b64encode
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from random import Random
@@ -62,6 +62,7 @@ class Person:
     keys: dict[MemoryId, list[KeyId]] = field(default_factory=dict)
     said: dict[TurnId, tuple[MessageId, ...]] = field(default_factory=dict)
     spoken: dict[MessageId, KeyId] = field(default_factory=dict)
+    index: dict[tuple[MemoryId, int], IndexBody] = field(default_factory=dict)
     fenced: list[tuple[EventId, tuple[KeyId, ...]]] = field(default_factory=list)
     stones: dict[MemoryId, int] = field(default_factory=dict)
 
@@ -182,6 +183,10 @@ class Person:
             for tombstone, _ in gone:
                 await connection.execute("select log.remove_bodies_v1($1)", tombstone)
 
+    def vector(self, memory: MemoryId, version: int) -> bytes:
+        """Return the bytes of the vector a version was written with."""
+        return b64decode(self.index[memory, version].vector)
+
     async def append(self, stream: str, *events: NewEvent) -> CommandId:
         """Append a command of several events."""
         command = CommandId(uuid4())
@@ -206,11 +211,9 @@ class Person:
             importance=self.random.randint(0, 1000),
             cites=self.said[turn][: self.random.randint(0, 2)],
         )
-        return NewEvent(
-            event,
-            NOW + timedelta(seconds=self.random.randint(0, 9)),
-            (Part(MEMORY_PART, self._memory(), key), Part("index", self._index(), key)),
-        )
+        body = self.index[memory, version] = self._index()
+        parts = (Part(MEMORY_PART, self._memory(), key), Part("index", body, key))
+        return NewEvent(event, NOW + timedelta(seconds=self.random.randint(0, 9)), parts)
 
     def _memory(self) -> MemoryBody:
         return MemoryBody(

@@ -1,4 +1,4 @@
-"""The second, naive fold: what the facts table must say, from the bare envelopes. Shares no code with projections/."""
+"""The second, naive fold: what each read model must say, from the bare envelopes. Shares no code with projections/."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -6,13 +6,13 @@ from uuid import UUID
 
 from events.envelope import StoredEvent
 
-Truth = dict[tuple[UUID, int], tuple[str, int, bool]]
-"""(memory, version) → (status, reinforced, source_forgotten)."""
+Truth = dict[tuple[UUID, int], tuple[str, int, bool]]  # (memory, version) → (status, reinforced, source_forgotten)
+History = list[tuple[str, Any]]
 
 
 def truth(events: Iterable[StoredEvent]) -> Truth:
     """Replay one person's memory stream, slowly: for each version that exists, look at all that happened to it."""
-    history: list[tuple[str, Any]] = [(event.type, event.document) for event in events]
+    history: History = [(event.type, event.document) for event in events]
     found: Truth = {}
     for born, (kind, data) in enumerate(history):
         if kind == "accepted":
@@ -36,3 +36,25 @@ def truth(events: Iterable[StoredEvent]) -> Truth:
             status = "superseded"
         found[UUID(memory), version] = (status, own.count("reinforced"), orphaned)
     return found
+
+
+def indexed(events: Iterable[StoredEvent]) -> dict[UUID, tuple[int, int | None]]:
+    """Say which version of each memory both indexes hold, and at which position it was written."""
+    events = list(events)
+    current = {place for place, (status, _, _) in truth(events).items() if status == "current"}
+    written = [(each.document, each.position) for each in events if each.type == "accepted"]
+    rows = [(UUID(it["memory_id"]), it["version"], position) for it, position in written]
+    return {memory: (version, position) for memory, version, position in rows if (memory, version) in current}
+
+
+def spoken(events: Iterable[StoredEvent]) -> dict[UUID, tuple[UUID, bool, bool]]:
+    """Say of each message: its turn, whether that was considered, whether the message is gone."""
+    history: History = [(event.type, event.document) for event in events]
+    considered = {it["turn_id"] for name, it in history if name == "turn_considered"}
+    gone = {each for name, it in history if name in {"tombstoned", "expired"} for each in it["messages"]}
+    return {
+        UUID(message["message_id"]): (UUID(it["turn_id"]), it["turn_id"] in considered, message["message_id"] in gone)
+        for name, it in history
+        if name == "turn_finalized"
+        for message in it["messages"]
+    }

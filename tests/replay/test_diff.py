@@ -50,6 +50,14 @@ async def test_what_nobody_touched_does_not_differ(apart: Stores) -> None:
             assert await connection.fetchval(left) == 0
 
 
+async def test_an_empty_log_is_compared_too(apart: Stores) -> None:
+    """Before anything was said there is nothing to differ, nor an index."""
+    async with models(apart) as own:
+        assert {(report.position, report.compared, report.found) for report in (await own.reports()).values()} == {
+            (-1, 0, 0)
+        }
+
+
 CORRUPTIONS = {
     ("facts", "memory", "differs", ("confidence", "status")): (
         "update facts.memory set status = 'held', confidence = confidence + 1 where (memory_id, version) ="
@@ -222,12 +230,12 @@ async def test_it_is_compared_again_when_the_last_time_is_long_ago(apart: Stores
 
 
 async def test_a_rebuild_makes_right_what_the_comparison_named(apart: Stores) -> None:
-    """After a rebuild nothing differs any more."""
+    """An emptied table and a lost collection are named; after a rebuild nothing differs any more."""
     async with models(apart) as own:
         await lived(own, 10, steps=6)
         async with apart.owner.connection() as connection:
             await connection.execute("delete from keywords.entry")
-            await own.all["vectors"].create(connection, own.place)  # an empty one in its place
+        await own.milvus.write(lambda: own.milvus.call(own.place, lambda client: client.drop_collection(own.place)))
         assert {name for name, report in (await own.reports()).items() if report.found} == {"keywords", "vectors"}
         for name in ("keywords", "vectors"):
             await Follower(own.all[name], apart.owner).rebuild()
