@@ -23,7 +23,7 @@ Role = Literal["user", "assistant", "system", "tool"]
 Origin = Literal["user", "assistant", "tool", "retrieved", "injected", "subagent"]
 Status = Literal["completed", "cancelled", "failed"]
 RecallRole = Literal["chat", "planner", "search", "generator"]
-MemoryStatus = Literal["active", "held", "superseded", "in_conflict", "forgotten"]
+MemoryStatus = Literal["active", "held", "superseded", "in_conflict", "expired", "forgotten"]
 
 
 class Message(TypedDict):

@@ -99,12 +99,12 @@ class Finisher:
         return Stage(tombstone, decision)
 
     async def pending(self, limit: int = 100) -> list[Position]:
-        """Return tombstones without a receipt that are due for another try, oldest first."""
+        """Return tombstones that are due for another try, oldest first: no receipt, or the probes' key outlived it."""
         async with self._eraser.connection() as connection:
             rows = await connection.fetch(
                 """select s.position from log.event e join log.sealed s using (seq)
                    left join ops.erasure o on o.tombstone = e.event_id
-                   where e.type = 'tombstoned' and o.propagated_at is null
+                   where e.type = 'tombstoned' and (o.propagated_at is null or o.probe_key is not null)
                      and coalesce(o.tried_at, e.recorded_at) < clock_timestamp()
                        - least(interval '5 minutes', interval '1 second' * power(2, least(coalesce(o.attempts, 0), 9)))
                    order by s.position limit $1""",
@@ -239,8 +239,11 @@ class Finisher:
             key = await connection.fetchval(
                 "select probe_key from ops.erasure where tombstone = $1", tombstone.event_id
             )
-        if key is not None:
-            await self._vault.destroy(tombstone.scope, [KeyId(key)])
+        if key is None:
+            return
+        await self._vault.destroy(tombstone.scope, [KeyId(key)])
+        async with self._eraser.connection() as connection:  # so that `pending` no longer asks for it
+            await connection.execute("update ops.erasure set probe_key = null where tombstone = $1", tombstone.event_id)
 
 
 def negatives_of(findings: list[LayerFinding]) -> dict[str, int]:

@@ -294,7 +294,7 @@ async def test_the_key_of_the_probes_dies_with_the_receipt(plant: Plant) -> None
 
 
 async def test_a_finisher_killed_after_the_receipt_still_destroys_the_probes_key(plant: Plant) -> None:
-    """Being asked again about a propagated erasure ends what a crash left undone."""
+    """A receipt whose probes' key a crash left alive is still due, without any job, and ends with the key gone."""
     scope = await plant.person()
     memory = await plant.remember(scope, "我住在苏州", "好的。")
     receipt = await plant.forget(scope, memory)
@@ -302,9 +302,18 @@ async def test_a_finisher_killed_after_the_receipt_still_destroys_the_probes_key
     await plant.finish(scope, receipt)
     (key,) = await (await plant.composition.vault("keeper").keyring(scope)).lease(1)
     async with plant.owner() as connection:
-        await connection.execute("update ops.erasure set probe_key = $2 where tombstone = $1", receipt, key.key_id)
+        await connection.execute(
+            "update ops.erasure set probe_key = $2, tried_at = now() - interval '1 hour' where tombstone = $1",
+            receipt,
+            key.key_id,
+        )
+        position = await connection.fetchval(
+            "select s.position from log.event e join log.sealed s using (seq) where e.event_id = $1", receipt
+        )
+    assert position in await plant.composition.finisher.pending()
     await plant.finish(scope, receipt)
     assert not await plant.composition.vault("opener").present([key.key_id])
+    assert position not in await plant.composition.finisher.pending()
 
 
 async def test_nothing_in_the_clear_holds_a_word_of_the_person(plant: Plant) -> None:
