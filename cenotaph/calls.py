@@ -23,6 +23,7 @@ Role = Literal["user", "assistant", "system", "tool"]
 Origin = Literal["user", "assistant", "tool", "retrieved", "injected", "subagent"]
 Status = Literal["completed", "cancelled", "failed"]
 RecallRole = Literal["chat", "planner", "search", "generator"]
+RankingPreset = Literal["default", "support", "medical", "coding", "authority"]
 MemoryStatus = Literal["active", "held", "superseded", "in_conflict", "expired", "forgotten"]
 
 
@@ -134,20 +135,29 @@ def context(
     *,
     role: RecallRole,
     token_budget: int,
+    preset: RankingPreset,
     session_id: str | None,
     task_id: str | None,
     at_least: int | None,
 ) -> Call[answers.Context]:
     """Compile context."""
     sent = _some(
-        query=query, role=role, token_budget=token_budget, session_id=session_id, task_id=task_id, at_least=at_least
+        query=query,
+        role=role,
+        token_budget=token_budget,
+        preset=preset,
+        session_id=session_id,
+        task_id=task_id,
+        at_least=at_least,
     )
     return Call("POST", "/v1/context", answers.Context, sent=sent)
 
 
-def search(query: str, limit: int, role: RecallRole, at_least: int | None) -> Call[answers.Search]:
+def search(
+    query: str, *, limit: int, role: RecallRole, preset: RankingPreset, at_least: int | None
+) -> Call[answers.Search]:
     """Search memories."""
-    sent = _some(query=query, limit=limit, role=role, at_least=at_least)
+    sent = _some(query=query, limit=limit, role=role, preset=preset, at_least=at_least)
     return Call("POST", "/v1/memories/search", answers.Search, sent=sent)
 
 

@@ -13,7 +13,7 @@ import httpx
 
 from cenotaph import answers, calls
 from cenotaph.auth import BearerAuth
-from cenotaph.calls import MemoryStatus, RecallRole, Turn
+from cenotaph.calls import MemoryStatus, RankingPreset, RecallRole, Turn
 from cenotaph.transport import PATIENT, AsyncSender, Retry, Sender
 
 TokenRole = Literal["agent", "person", "auditor"]
@@ -62,6 +62,7 @@ class Cenotaph:
         *,
         role: RecallRole,
         token_budget: int = 800,
+        preset: RankingPreset = "default",
         session_id: str | None = None,
         task_id: str | None = None,
         at_least: int | None = None,
@@ -72,6 +73,7 @@ class Cenotaph:
                 query,
                 role=role,
                 token_budget=token_budget,
+                preset=preset,
                 session_id=session_id,
                 task_id=task_id,
                 at_least=at_least,
@@ -79,10 +81,16 @@ class Cenotaph:
         )
 
     def search(
-        self, query: str, *, limit: int = 8, role: RecallRole = "chat", at_least: int | None = None
+        self,
+        query: str,
+        *,
+        limit: int = 8,
+        role: RecallRole = "chat",
+        preset: RankingPreset = "default",
+        at_least: int | None = None,
     ) -> answers.Search:
         """Search the person's memories."""
-        return self._sender.send(calls.search(query, limit, role, at_least))
+        return self._sender.send(calls.search(query, limit=limit, role=role, preset=preset, at_least=at_least))
 
     def memories(
         self, status: MemoryStatus | None = None, *, limit: int = 50, cursor: str | None = None
@@ -196,6 +204,7 @@ class AsyncCenotaph:
         *,
         role: RecallRole,
         token_budget: int = 800,
+        preset: RankingPreset = "default",
         session_id: str | None = None,
         task_id: str | None = None,
         at_least: int | None = None,
@@ -206,6 +215,7 @@ class AsyncCenotaph:
                 query,
                 role=role,
                 token_budget=token_budget,
+                preset=preset,
                 session_id=session_id,
                 task_id=task_id,
                 at_least=at_least,
@@ -213,10 +223,16 @@ class AsyncCenotaph:
         )
 
     async def search(
-        self, query: str, *, limit: int = 8, role: RecallRole = "chat", at_least: int | None = None
+        self,
+        query: str,
+        *,
+        limit: int = 8,
+        role: RecallRole = "chat",
+        preset: RankingPreset = "default",
+        at_least: int | None = None,
     ) -> answers.Search:
         """Search the person's memories."""
-        return await self._sender.send(calls.search(query, limit, role, at_least))
+        return await self._sender.send(calls.search(query, limit=limit, role=role, preset=preset, at_least=at_least))
 
     async def memories(
         self, status: MemoryStatus | None = None, *, limit: int = 50, cursor: str | None = None

@@ -123,6 +123,23 @@ async def read_memories(
     return {(fact.memory_id, fact.version): fact for fact in map(fact_from, rows)}
 
 
+async def memories_of_turns(
+    connection: Connection, scope: Scope, turns: Collection[TurnId], each: int
+) -> set[MemoryId]:
+    """Name the current memories of one person that were said in some turns: of each turn the `each` most important."""
+    rows = await connection.fetch(
+        """select m.memory_id from unnest($3::uuid[]) t(turn_id) cross join lateral (
+             select memory_id from facts.memory
+             where tenant_id = $1 and subject_id = $2 and turn_id = t.turn_id and status in ('current', 'in_conflict')
+             order by importance desc, memory_id limit $4) m""",
+        scope.tenant_id,
+        scope.subject_id,
+        list(turns),
+        each,
+    )
+    return {MemoryId(row["memory_id"]) for row in rows}
+
+
 async def read_living(connection: Connection, scope: Scope, tags: Collection[bytes], recent: int) -> State:
     """Read the current and held memories of one person that carry one of these tags, and the most recent others."""
     rows = await connection.fetch(

@@ -10,7 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from cenotaph import answers
-from cenotaph.calls import MemoryStatus, Message, RecallRole, Turn
+from cenotaph.calls import MemoryStatus, Message, RankingPreset, RecallRole, Turn
 from cenotaph.client import Cenotaph
 from events.errors import CenotaphError
 from ops import logs
@@ -82,13 +82,14 @@ def recall(
     *,
     role: Annotated[RecallRole, typer.Option(help="Who asks.")] = "chat",
     budget: Annotated[int, typer.Option(help="The most tokens the text may have.", min=1)] = 800,
+    preset: Annotated[RankingPreset, typer.Option(help="What counts how much in the ranking.")] = "default",
     person: Person,
     json: Json = False,
 ) -> None:
     """Compile context for a query: the text, the memories it cites, and what was left out and why."""
     logs.configure("warning")
     with memory(person) as own:
-        context = own.context(query, role=role, token_budget=budget)
+        context = own.context(query, role=role, token_budget=budget, preset=preset)
     if json:
         print_json(context)
         return

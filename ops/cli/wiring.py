@@ -1,6 +1,8 @@
 """The imports that take seconds, made by the commands that need them and by no other."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rich.progress import Progress
@@ -11,6 +13,9 @@ from ops.settings import Settings
 if TYPE_CHECKING:
     from ops.bench.governance.evaluation import Evaluation
     from ops.bench.governance.scenario import Scenario
+    from ops.bench.retrieval.evaluation import Evaluation as RetrievalEvaluation
+    from ops.bench.retrieval.pool import Half
+    from ops.bench.retrieval.sets import Name
     from ops.composition import Composition
 
 # ruff: noqa: PLC0415 - that is what this module is for
@@ -51,6 +56,32 @@ def evaluate_governance(
         return lambda: shown.advance(task)
 
     return evaluate(scenarios, without, parallel=parallel, starting=starting)
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What of a retrieval set is measured, and how."""
+
+    half: "Half | None"
+    limit: int | None
+    governed: bool
+    vectors: Path | None
+
+
+def evaluate_retrieval(name: "Name", folder: Path, choice: Choice, shown: Progress) -> "RetrievalEvaluation":
+    """Load a set and measure recall on it, with a bar for each policy."""
+    from ops.bench.retrieval.evaluation import evaluate
+    from ops.bench.retrieval.pool import half_of, sample
+    from ops.bench.retrieval.sets import load
+
+    pools = sample(half_of(load(name, folder), choice.half), choice.limit)
+    total = sum(len(pool.items) + len(pool.questions) for pool in pools)
+
+    def starting(policy: str) -> Callable[[], None]:
+        task = shown.add_task(policy, total=total)
+        return lambda: shown.advance(task)
+
+    return evaluate(name, choice.half, pools, governed=choice.governed, vectors=choice.vectors, starting=starting)
 
 
 def perform_demo() -> bool:

@@ -35,6 +35,7 @@ create table {schema}.memory (
 create index memory_living on {schema}.memory (tenant_id, subject_id, tag) where status in ('current', 'in_conflict', 'held');
 create index memory_held on {schema}.memory (held_until) where status = 'held';
 create index memory_recent on {schema}.memory (tenant_id, subject_id, recorded_at desc, memory_id);
+create index memory_turn on {schema}.memory (tenant_id, turn_id) where status in ('current', 'in_conflict');
 create index memory_cites on {schema}.memory using gin (cites);
 
 do $$

@@ -15,7 +15,7 @@ create table {schema}.turn (
   considered  boolean not null,
   primary key (tenant_id, turn_id)
 );
-create index turn_recent on {schema}.turn (tenant_id, subject_id, session_id, occurred_at desc);
+create index turn_recent on {schema}.turn (tenant_id, subject_id, session_id, occurred_at desc, position desc);
 create index turn_waiting on {schema}.turn (recorded_at) where not considered;
 create index turn_contexts on {schema}.turn using gin (contexts) where cardinality(contexts) > 0;
 

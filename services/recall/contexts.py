@@ -17,6 +17,7 @@ from services.context.values import Compiled, Item, Said
 from services.recall.bm25 import Key
 from services.recall.catalogue import views_of
 from services.recall.lease import Freshness
+from services.recall.ranking import PRESETS
 from services.recall.recall import Recall, Recalled, Recollection
 from services.recall.roles import Roles
 from services.wire.recall import (
@@ -62,7 +63,9 @@ class Contexts:
         policy = self._roles[request.role]
         recollection = Recollection((), ())
         if policy.kinds:
-            recollection = await self._recall.recall(scope, request.query, policy.kinds, now)
+            recollection = await self._recall.recall(
+                scope, request.query, policy.kinds, now=now, preset=PRESETS[request.preset]
+            )
         recent: list[Said] = []
         if request.session_id is not None and Part.RECENT in policy.parts:
             recent = await self._recent(scope, request.session_id)
@@ -76,7 +79,7 @@ class Contexts:
         policy = self._roles[request.role]
         recollection = Recollection((), ())
         if policy.kinds:
-            recollection = await self._recall.recall(scope, request.query, policy.kinds)
+            recollection = await self._recall.recall(scope, request.query, policy.kinds, preset=PRESETS[request.preset])
         seen = [each for each in recollection.recalled if policy.sees(each.fact.kind, each.body.key)]
         best = seen[: request.limit]
         keyring = await self._vault.keyring(scope)

@@ -1,6 +1,6 @@
 """One relevance in [0, 1] from dense and keyword scores: linear, over normalised scores.
 
-relevance(d) = (1 − w) · max(0, cos(d)) / max cos  +  w · bm25(d) / max bm25,  w = 0.4
+r(d) = (1 − w) · max(0, cos(d)) / max cos  +  w · bm25(d) / max bm25        w: `Blend.keyword_weight`
 
 On LoCoMo, MemDaily and MADial this beats reciprocal rank fusion on every set; ranking documents that share no keyword
 with the query was actively harmful, so they get no keyword score at all. The zero of the dense score is the mean of
@@ -8,16 +8,11 @@ unrelated texts, which is where centring puts it (`projections/embedding.py`).
 """
 
 from collections.abc import Mapping
-from typing import Final
 
 from services.recall.bm25 import Key
 
-KEYWORD_WEIGHT: Final = 0.4
 
-
-def fuse(
-    dense: Mapping[Key, float], keyword: Mapping[Key, float], keyword_weight: float = KEYWORD_WEIGHT
-) -> dict[Key, float]:
+def fuse(dense: Mapping[Key, float], keyword: Mapping[Key, float], keyword_weight: float) -> dict[Key, float]:
     """Return the relevance of everything either path found.
 
     Where one path found nothing at all the other counts alone. What the dense path did not return was beyond its limit

@@ -1,53 +1,53 @@
 """Recall: permission, paths, fact state, rank, fence (R30-R33). What an index returns is a hint; the facts decide."""
 
 import asyncio
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from heapq import nlargest
+from typing import Final
 
 import numpy as np
 import structlog
 from numpy.typing import NDArray
 
-from events.bodies import Shredded, open_bodies
-from events.envelope import memory_stream
+from events.bodies import Shredded
 from events.errors import UnavailableError
 from events.keyring import Keyring
-from events.log import fenced, read_events, read_stream_behind
+from events.log import fenced
 from events.model import Kind, MemoryBody, Scope
 from events.postgres import Connection, Database
 from events.vault import Vault
-from projections.changes import Fact, State, fold, touched_by
+from projections.changes import Fact
 from projections.choices import read_consents
 from projections.embedding import Embedder
-from projections.facts import newer_events, read_memories
 from projections.follower import standing
-from projections.index import PART as INDEX
-from projections.index import index_bodies, vector_of
-from projections.keywords import Entry, matching, statistics
 from projections.memories import open_memories
-from projections.tokens import terms
+from projections.tokens import terms, tokenize
 from projections.vector_index import VectorIndex
 from projections.vectors import Hit
-from services.recall.bm25 import Key, keyword_scores
-from services.recall.fusion import fuse
+from services.recall.blend import BLEND, Blend, breadth
+from services.recall.bm25 import Key
+from services.recall.candidates import Asked, Candidates, Gathering
+from services.recall.features import Task, features_of
 from services.recall.lease import Freshness, freshness
-from services.recall.ranking import Features, rank
+from services.recall.ranking import DEFAULT, Features, Preset, rank
 
 log = structlog.get_logger(__name__)
 
-_HINTS = 50  # how many memories each path may propose
+ALWAYS: Final = frozenset({Kind.FORMAT, Kind.PROFILE, Kind.PROCEDURE})
+"""Kinds that hold whatever is talked about; all others must have something to do with the query."""
 
 
 @dataclass(frozen=True, slots=True)
 class Recalled:
-    """A current memory that matters to a query, opened."""
+    """A current memory that matters to a query, opened; `features` are what its score was made of."""
 
     fact: Fact
     body: MemoryBody
-    score: float
     freshness: Freshness
+    score: float
+    features: Features
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,16 +70,26 @@ class Recall:
         vault: with the right to open keys.
         index: the vector index.
         embedder: embeds the query with the model of the index.
+        blend: how much each path counts; another one only where it is measured what each is worth.
     """
 
-    def __init__(self, reader: Database, vault: Vault, index: VectorIndex, embedder: Embedder) -> None:
+    def __init__(
+        self, reader: Database, vault: Vault, index: VectorIndex, embedder: Embedder, blend: Blend = BLEND
+    ) -> None:
         self._reader = reader
         self._vault = vault
         self._index = index
         self._embedder = embedder
+        self._blend = blend
 
     async def recall(
-        self, scope: Scope, query: str, kinds: Collection[Kind] | None = None, now: datetime | None = None
+        self,
+        scope: Scope,
+        query: str,
+        kinds: Collection[Kind] | None = None,
+        *,
+        now: datetime | None = None,
+        preset: Preset = DEFAULT,
     ) -> Recollection:
         """Recall what one person's memories say about a query; without the vector index by words and recency alone.
 
@@ -88,82 +98,73 @@ class Recall:
             query: what is asked.
             kinds: which kinds the asker may see (None: all).
             now: the moment that freshness and age are measured at; the present where it is left out.
+            preset: what counts how much in the ranking.
         """
-        keyring, vector = await asyncio.gather(self._vault.keyring(scope), self._embedder.embed_query(query))
-        wanted = terms(query, keyring.secret("terms"))
+        keyring, vector = await asyncio.gather(self._vault.keyring(scope), self._meant(query))
+        words = breadth(tokenize(query))
+        asked = Asked(vector, terms(query, keyring.secret("terms")), words, self._embedder.model_id)
         async with self._reader.transaction(scope) as connection:
             models = await standing(connection, ("keywords", "vectors"))
         indexed = min(position for position, _ in models.values())
         hits, degraded = await self._nearest(models["vectors"][1], scope, vector)
+        moment = now or datetime.now(UTC)
         async with self._reader.transaction(scope) as connection:
-            entries = await matching(connection, scope, wanted)
-            count, mean = await statistics(connection, scope)
-            by_words = keyword_scores(wanted, entries, count=count, mean_length=mean)
-            best = nlargest(_HINTS, by_words, key=lambda key: (by_words[key], key))
-            proposed = {hit.memory_id for hit in hits} | {memory for memory, _ in best}
-            newer, _ = await newer_events(connection, scope)
-            behind = await read_stream_behind(connection, scope, memory_stream(scope.subject_id), indexed)
-            fresh = touched_by((*newer, *behind))
-            state = fold(await read_memories(connection, scope, proposed | fresh), newer)
-            current = {key: fact for key, fact in state.items() if fact.status in {"current", "in_conflict"}}
-            index = await self._unindexed(connection, keyring, current, {(hit.memory_id, hit.version) for hit in hits})
-            dense = {(hit.memory_id, hit.version): hit.score for hit in hits} | {
-                key: float(vector @ found) for key, (found, _) in index.items()
-            }
-            known = {(entry.memory_id, entry.version) for entry in entries}
-            if unknown := [entry for key, (_, entry) in index.items() if key not in known]:
-                by_words = keyword_scores(wanted, entries + unknown, count=count, mean_length=mean)
-            keyword = {key: score for key, score in by_words.items() if key in current}
-            allowed = {key: fact for key, fact in current.items() if kinds is None or fact.kind in kinds}
-            recollection = await self._open(
-                connection, keyring, allowed, fuse(dense, keyword), now or datetime.now(UTC)
-            )
-            stones = await fenced(connection, scope, {each.fact.memory_id for each in recollection.recalled})
-        hidden = tuple((key, "role") for key in current.keys() - allowed.keys())
+            candidates = await Gathering(connection, keyring, asked, self._blend).gather(hits, indexed, kinds)
+            usable, excluded = await _usable(connection, keyring, candidates, self._blend, moment)
+            stones = await fenced(connection, scope, {memory for memory, _ in usable})
+        task = Task.of(query)
+        known = {
+            key: features_of(candidates.facts[key], body, state, task, relevance=candidates.relevance[key], now=moment)
+            for key, (body, state) in usable.items()
+            if key[0] not in stones
+        }
         return Recollection(
-            tuple(each for each in recollection.recalled if each.fact.memory_id not in stones),
-            recollection.excluded + hidden,
+            tuple(
+                Recalled(candidates.facts[each.key], *usable[each.key], each.score, known[each.key])
+                for each in rank(known, preset)
+            ),
+            tuple(excluded) + tuple((key, "role") for key in sorted(candidates.hidden)),
             degraded,
         )
+
+    async def _meant(self, query: str) -> NDArray[np.float32]:
+        """Embed the query; the last of several lines counts again in the same vector: still one search."""
+        whole = await self._embedder.embed_query(query)
+        lines = [line for line in query.splitlines() if line.strip()]
+        if len(lines) < 2 or not self._blend.last_line:  # noqa: PLR2004 - several
+            return whole
+        meant = whole + self._blend.last_line * await self._embedder.embed_query(lines[-1])
+        return np.asarray(meant / np.linalg.norm(meant), dtype=np.float32)
 
     async def _nearest(
         self, place: str, scope: Scope, vector: NDArray[np.float32]
     ) -> tuple[list[Hit], tuple[str, ...]]:
         try:
-            return await self._index.search(place, scope, vector, _HINTS), ()
+            return await self._index.search(place, scope, vector, self._blend.hints), ()
         except UnavailableError as error:
             log.warning("recall_degraded", path=self._index.name, error=str(error))
             return [], (self._index.name,)
 
-    async def _unindexed(
-        self, connection: Connection, keyring: Keyring, current: State, seen: Collection[Key]
-    ) -> dict[Key, tuple[NDArray[np.float32], Entry]]:
-        """Read vector and terms of what the dense path did not return: too new for it, or found by a word only."""
-        missing = {fact.event_id: key for key, fact in current.items() if key not in seen}
-        events = await read_events(connection, missing)
-        opened = await open_bodies(connection, keyring, ((event, INDEX) for event in events.values()))
-        found = {}
-        for event_id, body in index_bodies(opened).items():
-            if body.model == self._embedder.model_id:
-                key = missing[event_id]
-                found[key] = (vector_of(body), Entry(key[0], key[1], body.terms, body.length))
-        return found
 
-    async def _open(
-        self, connection: Connection, keyring: Keyring, facts: State, relevance: Mapping[Key, float], now: datetime
-    ) -> Recollection:
-        opened = await open_memories(connection, keyring, facts.values())
-        consents = await read_consents(connection, keyring)
-        excluded: list[tuple[Key, str]] = []
-        usable: dict[Key, tuple[MemoryBody, Freshness]] = {}
-        for key, fact in facts.items():
-            body = opened.get(fact.event_id)
-            if not isinstance(body, MemoryBody):
-                excluded.append((key, "forgotten" if isinstance(body, Shredded) else "key_lost"))
-                continue
-            if body.sensitivity in consents.withdrawn:
-                excluded.append((key, "consent_withdrawn"))
-                continue
+async def _usable(
+    connection: Connection, keyring: Keyring, candidates: Candidates, blend: Blend, now: datetime
+) -> tuple[dict[Key, tuple[MemoryBody, Freshness]], list[tuple[Key, str]]]:
+    """Open the most relevant candidates, and say why the others may not be used."""
+    related = [key for key, fact in candidates.facts.items() if key not in candidates.unrelated or fact.kind in ALWAYS]
+    most = nlargest(2 * blend.hints, related, key=lambda key: (candidates.relevance[key], key))
+    excluded = [(key, "unrelated") for key in sorted(candidates.facts.keys() - set(related))]
+    excluded += [(key, "limit") for key in sorted(set(related) - set(most))]
+    opened = await open_memories(connection, keyring, [candidates.facts[key] for key in most])
+    consents = await read_consents(connection, keyring)
+    usable: dict[Key, tuple[MemoryBody, Freshness]] = {}
+    for key in most:
+        fact = candidates.facts[key]
+        body = opened.get(fact.event_id)
+        if not isinstance(body, MemoryBody):
+            excluded.append((key, "forgotten" if isinstance(body, Shredded) else "key_lost"))
+        elif body.sensitivity in consents.withdrawn:
+            excluded.append((key, "consent_withdrawn"))
+        else:
             state = freshness(
                 fact.kind,
                 body.key,
@@ -173,21 +174,4 @@ class Recall:
                 valid_until=body.valid_until,
             )
             usable[key] = (body, state)
-        ranked = rank(
-            {
-                key: Features(
-                    kind=facts[key].kind,
-                    relevance=relevance.get(key, 0.0),
-                    importance=facts[key].importance / 1000,
-                    confidence=facts[key].confidence / 1000,
-                    days=(now - facts[key].occurred_at).total_seconds() / 86_400,
-                    stale=state is not Freshness.FRESH,
-                    in_conflict=facts[key].status == "in_conflict",
-                )
-                for key, (_, state) in usable.items()
-            }
-        )
-        return Recollection(
-            tuple(Recalled(facts[each.key], usable[each.key][0], each.score, usable[each.key][1]) for each in ranked),
-            tuple(excluded),
-        )
+    return usable, excluded

@@ -21,6 +21,16 @@ class RecallRole(StrEnum):
     GENERATOR = "generator"
 
 
+class RankingPreset(StrEnum):
+    """What counts how much when memories are ranked (R33); the weights are in `services/recall/ranking.py`."""
+
+    DEFAULT = "default"
+    SUPPORT = "support"
+    MEDICAL = "medical"
+    CODING = "coding"
+    AUTHORITY = "authority"
+
+
 # The strict ones refuse "800", 800.0 and true: a wrong type is the caller's error, not ours to guess.
 AtLeast = Annotated[int, Field(ge=0, le=2**63 - 1, strict=True)]
 
@@ -31,6 +41,7 @@ class ContextRequest(Request):
     query: Query
     role: RecallRole
     token_budget: Annotated[int, Field(ge=50, le=8_000, strict=True)] = 800
+    preset: RankingPreset = RankingPreset.DEFAULT
     session_id: OutsideId | None = None
     task_id: OutsideId | None = None
     at_least: AtLeast | None = None
@@ -81,6 +92,7 @@ class SearchRequest(Request):
     query: Query
     limit: Annotated[int, Field(ge=1, le=50, strict=True)] = 8
     role: RecallRole = RecallRole.CHAT
+    preset: RankingPreset = RankingPreset.DEFAULT
     at_least: AtLeast | None = None
 
 

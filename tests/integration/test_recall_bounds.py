@@ -10,6 +10,11 @@ from events.model import EventId
 from events.postgres import Connection
 from projections.changes import Fact
 from projections.memories import open_memories
+from services.governance.policy import shipped_policy
+from services.recall.blend import Blend
+from services.recall.contexts import Contexts
+from services.recall.recall import Recall
+from services.recall.roles import role_policies
 from services.wire.recall import SearchRequest
 from tests.plant import Plant, planted
 
@@ -33,10 +38,12 @@ async def test_a_word_that_stands_everywhere_opens_no_more_than_the_hints(
         opened.extend(fact.event_id for fact in facts)
         return await open_memories(connection, keyring, facts)
 
-    monkeypatch.setattr(module, "_HINTS", 3)
     monkeypatch.setattr(module, "open_memories", counted)
     request = SearchRequest.model_validate({"query": "我喜欢7号茶", "role": "chat"})
-    found = await plant.composition.backend.search(scope, request)
+    parts = plant.composition
+    reader, keeper = parts.log("reader"), parts.vault("keeper")
+    few = Recall(reader, keeper, parts.vectors, parts.embedder, Blend(hints=3, seeds=3))
+    found = await Contexts(reader, keeper, few, role_policies(shipped_policy())).search(scope, request)
     assert found.memories[0].memory_id == ids[7]
     assert found.memories[0].content is not None
     assert 3 <= len(opened) == len(set(opened)) <= 6

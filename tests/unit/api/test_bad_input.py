@@ -66,6 +66,8 @@ TURNS: list[tuple[str, Any, int, str | None]] = [
 OTHERS: list[tuple[str, str, Any, str]] = [
     ("context without role", "/v1/context", {"query": SECRET}, "role"),
     ("context of unknown role", "/v1/context", {"query": SECRET, "role": "admin"}, "role"),
+    ("unknown preset", "/v1/context", {"query": SECRET, "role": "chat", "preset": "best"}, "preset"),
+    ("search by unknown preset", "/v1/memories/search", {"query": SECRET, "preset": "best"}, "preset"),
     ("context for nothing", "/v1/context", {"query": "\u3000", "role": "chat"}, "query"),
     ("context with NUL", "/v1/context", {"query": f"{SECRET}\0", "role": "chat"}, "query"),
     ("budget too small", "/v1/context", {"query": SECRET, "role": "chat", "token_budget": 49}, "token_budget"),

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cenotaph import answers
-from cenotaph.calls import MemoryStatus, Message, Origin, RecallRole, Role, Status, Turn
+from cenotaph.calls import MemoryStatus, Message, Origin, RankingPreset, RecallRole, Role, Status, Turn
 from cenotaph.client import AsyncCenotaph, Cenotaph, TokenRole
 from cenotaph.errors import CenotaphError
 from cenotaph.transport import Retry
@@ -216,6 +216,7 @@ def test_same_fields(ours: type[answers.Answer], theirs: type[model.Frozen]) -> 
         (Origin, model.Origin),
         (Status, model.TurnStatus),
         (RecallRole, recall.RecallRole),
+        (RankingPreset, recall.RankingPreset),
         (MemoryStatus, memories.MemoryStatus),
         (TokenRole, AccessRole),
     ],

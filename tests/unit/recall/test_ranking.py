@@ -16,6 +16,7 @@ from services.recall.bm25 import Key, keyword_scores
 from services.recall.fusion import fuse
 from services.recall.lease import Freshness, freshness, leases
 from services.recall.ranking import DEFAULT, KIND_VALUE, PRESETS, Features, Preset, Weights, rank, score
+from services.wire.recall import RankingPreset
 
 SECRET = bytes(32)
 NOW = datetime(2030, 1, 1, tzinfo=UTC)
@@ -49,9 +50,9 @@ def test_keywords_rank_the_right_memory_first() -> None:
 def test_keyword_scores_are_those_of_the_formula() -> None:
     """A case worked out by hand: N 2, df 1, tf 2, length 2, mean 3."""
     entries = [Entry(MemoryId(UUID(int=0)), 1, (7, 7), 2), Entry(MemoryId(UUID(int=1)), 1, (8, 8, 9, 9), 4)]
-    # idf = ln(1 + 1.5 / 1.5) = 0.6931; norm = 1.2 · (0.25 + 0.75 · 2/3) = 0.9; 0.6931 · 2 · 2.2 / 2.9 = 1.0517
+    # idf = ln(1 + 1.5 / 1.5) = 0.6931; norm = 0.9 · (0.6 + 0.4 · 2/3) = 0.78; 0.6931 · 2 · 1.9 / 2.78 = 0.9475
     found = keyword_scores([7, 7], entries, count=2, mean_length=3)
-    assert found == {_key(0): pytest.approx(1.0517, abs=1e-4)}
+    assert found == {_key(0): pytest.approx(0.9475, abs=1e-4)}
 
 
 def test_keyword_scores_survive_odd_statistics() -> None:
@@ -73,7 +74,7 @@ def test_more_occurrences_score_higher(fewer: int, more: int, length: int) -> No
 
 def test_fusion_gives_no_keyword_score_without_a_match() -> None:
     """A memory without a keyword keeps only its dense share; with both paths the best of both has 1."""
-    fused = fuse({_key(1): 0.8, _key(2): 0.4, _key(3): -0.2}, {_key(1): 5.0, _key(4): 2.5})
+    fused = fuse({_key(1): 0.8, _key(2): 0.4, _key(3): -0.2}, {_key(1): 5.0, _key(4): 2.5}, 0.4)
     assert fused == {
         _key(1): pytest.approx(1.0),
         _key(2): pytest.approx(0.3),
@@ -84,9 +85,9 @@ def test_fusion_gives_no_keyword_score_without_a_match() -> None:
 
 def test_fusion_of_one_path_alone() -> None:
     """Where a path found nothing the other is not scaled down."""
-    assert fuse({_key(1): 0.5}, {}) == {_key(1): 1.0}
-    assert fuse({}, {_key(1): 3.0}) == {_key(1): 1.0}
-    assert fuse({}, {}) == {}
+    assert fuse({_key(1): 0.5}, {}, 0.4) == {_key(1): 1.0}
+    assert fuse({}, {_key(1): 3.0}, 0.4) == {_key(1): 1.0}
+    assert fuse({}, {}, 0.4) == {}
 
 
 SCORES = st.dictionaries(st.integers(1, 6).map(_key), st.floats(-1, 1), max_size=6)
@@ -151,6 +152,11 @@ def test_the_default_is_that_of_the_specification() -> None:
     """0.5 relevance, 0.2 importance, 0.2 exp(−0.02 · days), 0.1 kind."""
     features = Features(Kind.EPISODE, relevance=0.8, importance=0.5, confidence=0.1, days=50)
     assert score(features) == pytest.approx(0.5 * 0.8 + 0.2 * 0.5 + 0.2 * 0.36788 + 0.1 * 0.5, abs=1e-5)
+
+
+def test_a_request_can_name_every_preset() -> None:
+    """The door knows the presets there are, and no other."""
+    assert {each.value for each in RankingPreset} == set(PRESETS)
 
 
 def test_presets_prefer_what_they_are_for() -> None:

@@ -1,0 +1,146 @@
+"""What may matter to a query: proposed by meaning, by words, by being new or said beside it (R32).
+
+An index only proposes. Which of it is current the fact state says (facts ⊕ the events behind them), for one person, in
+the reader's transaction. `Blend` bounds how much is read: `hints` memories a path, and four turns around each of the
+`seeds` most relevant.
+"""
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from heapq import nlargest
+
+import numpy as np
+from numpy.typing import NDArray
+
+from events.bodies import open_bodies
+from events.envelope import StoredEvent, memory_stream
+from events.keyring import Keyring
+from events.log import read_events, read_stream_behind
+from events.model import Kind, MemoryId, Position
+from events.postgres import Connection
+from projections.changes import State, fold, touched_by
+from projections.facts import memories_of_turns, newer_events, read_memories
+from projections.index import PART as INDEX
+from projections.index import index_bodies, vector_of
+from projections.keywords import Entry, matching, statistics
+from projections.sessions import Link, turns_around
+from projections.vectors import Hit
+from services.recall.blend import Blend
+from services.recall.bm25 import Key, keyword_scores
+from services.recall.fusion import fuse
+from services.recall.neighbours import with_neighbours
+
+_REACH = 2  # turns in either direction
+_EACH = 4  # memories of a neighbouring turn
+_CURRENT = frozenset({"current", "in_conflict"})
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A query as the paths take it: vector, keyed terms, its breadth in words, and the model that made the vector."""
+
+    vector: NDArray[np.float32]
+    terms: Sequence[int]
+    words: float
+    model: str
+
+
+@dataclass(frozen=True, slots=True)
+class Candidates:
+    """Current memories that may matter, and how relevant each is.
+
+    `unrelated` are unlike the query and have no word in common with it; `hidden` are of kinds the asker may
+    not see.
+    """
+
+    facts: State
+    relevance: Mapping[Key, float]
+    unrelated: frozenset[Key]
+    hidden: frozenset[Key]
+
+
+class Gathering:
+    """Gathers the candidates of one query within one transaction.
+
+    Args:
+        connection: under the person's scope.
+        keyring: the person's.
+        asked: the query.
+        blend: how much is read, and what counts how much.
+    """
+
+    def __init__(self, connection: Connection, keyring: Keyring, asked: Asked, blend: Blend) -> None:
+        self._connection = connection
+        self._keyring = keyring
+        self._scope = keyring.scope
+        self._asked = asked
+        self._blend = blend
+        self._dense: dict[Key, float] = {}
+        self._entries: dict[Key, Entry] = {}
+        self._newer: list[StoredEvent] = []
+
+    async def gather(self, hits: Sequence[Hit], indexed: Position, kinds: Collection[Kind] | None) -> Candidates:
+        """Gather from all paths.
+
+        Args:
+            hits: what the vector index proposes.
+            indexed: up to which position of the log both indexes have followed; what came later is added here.
+            kinds: which kinds the asker may see (None: all).
+        """
+        self._dense = {(hit.memory_id, hit.version): hit.score for hit in hits}
+        entries = await matching(self._connection, self._scope, self._asked.terms)
+        self._entries = {(entry.memory_id, entry.version): entry for entry in entries}
+        statistic = await statistics(self._connection, self._scope)
+        by_words = self._by_words(statistic)
+        best = nlargest(self._blend.hints, by_words, key=lambda key: (by_words[key], key))
+        self._newer, _ = await newer_events(self._connection, self._scope)
+        stream = memory_stream(self._scope.subject_id)
+        behind = await read_stream_behind(self._connection, self._scope, stream, indexed)
+        fresh = touched_by((*self._newer, *behind))
+        current = await self._current({hit.memory_id for hit in hits} | {memory for memory, _ in best} | fresh)
+        facts = {key: fact for key, fact in current.items() if kinds is None or fact.kind in kinds}
+        relevance = self._relevance(facts, statistic)
+        seeds = nlargest(self._blend.seeds, relevance, key=lambda key: (relevance[key], key))
+        links: list[Link] = []
+        if self._blend.beside or self._blend.nearby:
+            turns = {facts[key].turn_id for key in seeds}
+            links = await turns_around(self._connection, self._scope, turns, _REACH)
+            around = await memories_of_turns(self._connection, self._scope, {link.neighbour for link in links}, _EACH)
+            beside = await self._current(around - {memory for memory, _ in current})
+            facts |= {key: fact for key, fact in beside.items() if kinds is None or fact.kind in kinds}
+            relevance = self._relevance(facts, statistic)
+        shared = self._by_words(statistic)
+        said_in = {key: fact.turn_id for key, fact in facts.items()}
+        return Candidates(
+            facts=facts,
+            relevance=with_neighbours(relevance, said_in, links, seeds, self._blend),
+            unrelated=frozenset(
+                key for key in facts if self._dense.get(key, 1.0) <= self._blend.floor and key not in shared
+            ),
+            hidden=frozenset(current.keys() - facts.keys()),
+        )
+
+    async def _current(self, memories: Collection[MemoryId]) -> State:
+        """Read which versions of some memories are current, with vector and terms of what the paths did not return."""
+        state = fold(await read_memories(self._connection, self._scope, memories), self._newer)
+        current = {key: fact for key, fact in state.items() if key[0] in memories and fact.status in _CURRENT}
+        # too new for an index, or proposed by another path
+        missing = {fact.event_id: key for key, fact in current.items() if key not in self._dense}
+        events = await read_events(self._connection, missing)
+        opened = await open_bodies(self._connection, self._keyring, ((event, INDEX) for event in events.values()))
+        for event_id, body in index_bodies(opened).items():
+            if body.model == self._asked.model:
+                key = missing[event_id]
+                self._dense[key] = float(self._asked.vector @ vector_of(body))
+                self._entries.setdefault(key, Entry(key[0], key[1], body.terms, body.length))
+        return current
+
+    def _by_words(self, statistic: tuple[int, float]) -> dict[Key, float]:
+        count, mean = statistic
+        return keyword_scores(self._asked.terms, self._entries.values(), count=count, mean_length=mean)
+
+    def _relevance(self, facts: State, statistic: tuple[int, float]) -> dict[Key, float]:
+        dense = {key: score for key, score in self._dense.items() if key in facts}
+        keyword = {key: score for key, score in self._by_words(statistic).items() if key in facts}
+        weight = self._blend.keyword_weight(self._asked.words)
+        return dict.fromkeys(facts, 0.0) | fuse(dense, keyword, weight)
