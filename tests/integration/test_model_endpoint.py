@@ -9,7 +9,7 @@ from uuid import uuid4
 import pytest
 from structlog.testing import capture_logs
 
-from events.model import MessageId, Origin, Role, TenantId, Turn
+from events.model import MessageId, Origin, Role, TenantId, Turn, TurnStatus
 from services.extraction.extract import extract
 from services.extraction.extractor import Extracted
 from services.extraction.model.breaker import Breaker
@@ -330,9 +330,11 @@ async def test_what_is_not_to_be_remembered_is_not_sent() -> None:
     assert found.notes == {"dropped_not_quoted": 1}
 
 
-async def test_a_turn_without_words_of_the_person_is_not_sent() -> None:
-    """Pasted material alone gives a model nothing to read."""
-    turn = a_turn("```\nI live in Oslo\n```")
+@pytest.mark.parametrize(
+    "turn", [a_turn("```\nI live in Oslo\n```"), a_turn(""), a_turn(SAID, status=TurnStatus.CANCELLED)]
+)
+async def test_a_turn_without_words_of_the_person_is_not_sent(turn: Turn) -> None:
+    """Pasted material alone, silence or a turn that was broken off gives a model nothing to read."""
     found, requests = await read_by(proposing(HOME), turn)
     assert (requests, found.fallback, found.extractor) == ([], None, "rules/1")
 

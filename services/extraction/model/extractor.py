@@ -15,14 +15,14 @@ from tenacity import (
     wait_random_exponential,
 )
 
-from events.model import TenantId, Turn
+from events.model import TenantId, Turn, TurnStatus
 from services.extraction.extract import Extraction, distinct
 from services.extraction.extractor import Extracted, Rules
 from services.extraction.model.answer import Proposed, read_answer
 from services.extraction.model.breaker import Breaker
 from services.extraction.model.budget import Budget
 from services.extraction.model.endpoint import Endpoint
-from services.extraction.model.excerpt import Count, Excerpt, excerpt
+from services.extraction.model.excerpt import Count, excerpt
 from services.extraction.model.failure import PASSING, UNREAD, Fallback, ModelError
 from services.extraction.model.grounding import ground
 from services.extraction.model.prompt import prompt
@@ -81,12 +81,10 @@ class ModelExtractor:
         What not to remember comes from the rules alone, and before anything is sent: it is not shown to the model.
         """
         rules = await self._rules.extract(tenant, turn)
-        wishes = rules.extraction.suppressions
-        shown = await asyncio.to_thread(excerpt, turn, wishes, self._limits.input_tokens, self._count)
-        if not shown.said:
+        if turn.status is not TurnStatus.COMPLETED:
             return rules
         try:
-            return await self._read(tenant, turn, shown, rules.extraction)
+            return await self._read(tenant, turn, rules)
         except ModelError as error:
             reason = error.reason
         except Exception as error:  # noqa: BLE001 - whatever a model's answer meets, the turn is read all the same
@@ -95,13 +93,17 @@ class ModelExtractor:
         log.warning("rules_stood_in", reason=reason.value)
         return rules.model_copy(update={"fallback": reason.value})
 
-    async def _read(self, tenant: TenantId, turn: Turn, shown: Excerpt, rules: Extraction) -> Extracted:
+    async def _read(self, tenant: TenantId, turn: Turn, rules: Extracted) -> Extracted:
+        found = rules.extraction
+        shown = await asyncio.to_thread(excerpt, turn, found.suppressions, self._limits.input_tokens, self._count)
+        if not shown.said:
+            return rules
         proposed = await self._ask(tenant, [said.shown for said in shown.said])
         candidates, notes = await asyncio.to_thread(ground, proposed, shown, turn.occurred_at)
         if shown.cut:  # what the model could not be shown, the rules have read
-            candidates = tuple(distinct([*candidates, *(each for each in rules.candidates if shown.missed(each))]))
+            candidates = tuple(distinct([*candidates, *(each for each in found.candidates if shown.missed(each))]))
             notes["cut"] = shown.cut
-        extraction = Extraction(candidates=candidates, suppressions=rules.suppressions)
+        extraction = Extraction(candidates=candidates, suppressions=found.suppressions)
         return Extracted(extraction=extraction, extractor=self.name, notes=dict(notes))
 
     async def _ask(self, tenant: TenantId, said: list[str]) -> tuple[Proposed, ...]:
