@@ -263,6 +263,7 @@ class Judgement(Answer):
     features: dict[str, float]
     gates: tuple[GateVerdict, ...]
     extractor: str | None
+    fallback: str | None
     policy: str | None
     turn_id: str
     at: datetime

@@ -123,7 +123,10 @@ def _judgement(judgement: answers.Judgement) -> None:
     out.print(f"[bold]{judgement.kind}[/] of turn {judgement.turn_id}: ", coloured(judgement.outcome), sep="")
     numbers = {"confidence": judgement.confidence, "importance": judgement.importance, **judgement.features}
     out.print("  " + "  ".join(f"{name} {value:.3f}" for name, value in numbers.items()))
-    out.print(f"  extractor {judgement.extractor}  policy {(judgement.policy or '')[:12]}  {judgement.assertion}")
+    stood_in = f" (model: {judgement.fallback})" if judgement.fallback else ""
+    out.print(
+        f"  extractor {judgement.extractor}{stood_in}  policy {(judgement.policy or '')[:12]}  {judgement.assertion}"
+    )
     for source in judgement.evidence:
         out.print(f"  evidence {source.message_id} [{source.start}:{source.end}] {source.state}", markup=False)
     for gate in judgement.gates:

@@ -112,6 +112,7 @@ def _judgement(case: _Case, names: Mapping[UUID, str], stones: set[UUID]) -> Jud
         features={name: value / 1000 for name, value in sorted(proposed.features.items())},
         gates=_gates(gate, reason),
         extractor=None if case.considered is None else case.considered.extractor,
+        fallback=None if case.considered is None else case.considered.fallback,
         policy=None if case.considered is None else case.considered.policy_digest,
         turn_id=names.get(proposed.turn_id, ""),
         at=case.stored.recorded_at,

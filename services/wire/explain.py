@@ -20,7 +20,7 @@ class Judgement(Frozen):
     """How one candidate was judged: by which extractor, under which policy, from which words.
 
     `features` are the numbers that decided. `policy` is the digest of the policy; `policy_changed` of that digest holds
-    it.
+    it. `fallback` says why `extractor` stood in for a model.
     """
 
     candidate_id: MemoryId
@@ -32,6 +32,7 @@ class Judgement(Frozen):
     features: dict[str, float]
     gates: tuple[GateVerdict, ...]
     extractor: str | None
+    fallback: str | None
     policy: str | None
     turn_id: str
     at: datetime

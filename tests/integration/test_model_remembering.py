@@ -77,6 +77,10 @@ async def test_when_the_endpoint_dies_the_rules_go_on_and_the_log_says_so(plant:
     assert "苏州" in content
     end = await considered(plant, scope)
     assert (end.extractor, end.fallback) == ("rules/1", "server_error")
+    (memory,) = await plant.recalled(scope, "我住在哪里")
+    explained = await plant.composition.backend.explain(scope, memory)
+    assert explained is not None
+    assert [(each.extractor, each.fallback) for each in explained.judgements] == [("rules/1", "server_error")]
 
 
 async def test_gates_decide_about_what_a_model_finds(plant: Plant) -> None:
