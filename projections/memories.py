@@ -2,6 +2,8 @@
 
 from collections.abc import Iterable
 
+import numpy as np
+from numpy.typing import NDArray
 from pydantic import ValidationError
 
 from events.bodies import Lost, Opened, Shredded, open_bodies, tampered
@@ -10,6 +12,8 @@ from events.log import read_events
 from events.model import MEMORY_PART, EventId, KeyId, MemoryBody
 from events.postgres import Connection
 from projections.changes import Fact
+from projections.index import PART as INDEX
+from projections.index import index_bodies, vector_of
 
 
 async def open_memories(
@@ -20,6 +24,15 @@ async def open_memories(
     opened = await open_bodies(connection, keyring, ((event, MEMORY_PART) for event in events.values()))
     refs = {(event.event_id, part.name): part for event in events.values() for part in event.parts}
     return {place[0]: _read(body, place[0], refs[place].key_id) for place, body in opened.items()}
+
+
+async def open_vectors(
+    connection: Connection, keyring: Keyring, facts: Iterable[Fact], model: str
+) -> dict[EventId, NDArray[np.float32]]:
+    """Open the vectors of memory versions of one person, by their events; those of another model are left out."""
+    events = await read_events(connection, {fact.event_id for fact in facts})
+    opened = await open_bodies(connection, keyring, ((event, INDEX) for event in events.values() if event.part(INDEX)))
+    return {event_id: vector_of(body) for event_id, body in index_bodies(opened).items() if body.model == model}
 
 
 def _read(body: Opened, event_id: EventId, key_id: KeyId) -> MemoryBody | Shredded | Lost:

@@ -43,6 +43,15 @@ class AboutPolicy(BaseModel):
     threshold: Unit
 
 
+class RenewalPolicy(BaseModel):
+    """From which closeness on a newer statement without a key corrects an older one (`renewal.py`), by language."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    zh: Unit
+    en: Unit
+
+
 class WorthPolicy(BaseModel):
     """How much a candidate is worth keeping (gate 9): four weights, two lines, and what a kind is worth later."""
 
@@ -90,6 +99,7 @@ class Policy(BaseModel):
     multi_valued: tuple[str, ...]
     near_duplicate: Unit
     about: AboutPolicy
+    renewal: RenewalPolicy
     worth: WorthPolicy
     capacity: dict[Kind, Annotated[int, Field(ge=1)]]
     roles: dict[Literal["chat", "planner", "search", "generator"], RoleRules]

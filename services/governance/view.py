@@ -47,9 +47,9 @@ class View(Frozen):
 
     `suppressions` are those of this turn; `described` says, by the content of a candidate, how much it is about what
     the person said earlier not to remember (`aboutness`). `consents` names the sensitive classes the person opened,
-    `withdrawn` those they closed again; `counts` says how many living memories of a kind there are.
-    `forgotten` are the topics (`topic_basis`) of this turn that were forgotten
-    after it was said.
+    `withdrawn` those they closed again; `alike` says, by the content of a candidate without a semantic key, how close
+    the memories are that it may correct (`renewal`); `counts` says how many living memories of a kind there are.
+    `forgotten` are the topics (`topic_basis`) of this turn that were forgotten after it was said.
     """
 
     turn: Turn
@@ -57,6 +57,7 @@ class View(Frozen):
     living: tuple[Living, ...]
     policy: Policy
     described: dict[str, float] = Field(default_factory=dict)
+    alike: dict[str, dict[MemoryId, float]] = Field(default_factory=dict)
     consents: frozenset[str] = frozenset()
     withdrawn: frozenset[str] = frozenset()
     counts: dict[Kind, int] = Field(default_factory=dict)

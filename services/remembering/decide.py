@@ -117,6 +117,8 @@ def _features(candidate: Candidate, view: View) -> dict[str, int]:
     found = worth_of(candidate, view.policy)._asdict()
     if candidate.content in view.described:
         found["described"] = view.described[candidate.content]
+    if near := view.alike.get(candidate.content):
+        found["alike"] = max(0.0, *near.values())
     return {name: thousandths(value) for name, value in found.items()}
 
 

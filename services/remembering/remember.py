@@ -28,13 +28,14 @@ from projections.choices import open_choices
 from projections.embedding import Embedder
 from projections.facts import count_living
 from projections.index import PART as INDEX
-from projections.memories import open_memories
+from projections.memories import open_memories, open_vectors
 from services.describing.matcher import Matcher, sentences_of
 from services.extraction.extractor import Extracted, Extractor
 from services.governance.judge import GATES, Gate, Living, View
 from services.governance.policy import Policy
 from services.remembering.decide import Decision, aftermath_of, counts_of, decide, events_of
 from services.remembering.indexing import index_of, tag_of
+from services.remembering.likeness import Vectors, comparable, measured
 from services.remembering.opening import open_turn
 from services.remembering.policies import announce
 from services.remembering.state import forgotten_since, snapshot
@@ -102,13 +103,14 @@ class Rememberer:
             self._announced = True
         keyring = await self._vault.keyring(stored.scope)
         turn: Turn | None = None
+        vectors = Vectors(self._embedder)
         for attempt in range(_TRIES):
             before, turn = turn, await self._open(keyring, stored, event)
             if turn is None:
                 return None
             if turn != before:  # who loses a race does not ask again what was said
                 extracted = await self._extractor.extract(stored.scope.tenant_id, turn)
-            proposed = await self._propose(keyring, stored, turn, extracted)
+            proposed = await self._propose(keyring, stored, turn, extracted, vectors)
             if proposed is None:
                 continue
             command, decisions = proposed
@@ -151,7 +153,7 @@ class Rememberer:
             return await open_turn(connection, keyring, stored, event)
 
     async def _propose(
-        self, keyring: Keyring, stored: StoredEvent, turn: Turn, extracted: Extracted
+        self, keyring: Keyring, stored: StoredEvent, turn: Turn, extracted: Extracted, vectors: Vectors
     ) -> tuple[Command, list[Decision]] | None:
         """Decide about the turn against the state of this moment; None where some of it was forgotten meanwhile."""
         extraction = extracted.extraction
@@ -160,6 +162,8 @@ class Rememberer:
             state = await snapshot(connection, keyring, tags)
             facts = [fact for fact in state.facts.values() if fact.status in LIVING]
             bodies = await open_memories(connection, keyring, facts)
+            pairs = comparable(extraction.candidates, facts, bodies)
+            near = await open_vectors(connection, keyring, [fact for _, fact in pairs], self._embedder.model_id)
             choices = await open_choices(connection, keyring)
             counts = await count_living(connection, stored.scope)
             # behind the version: a tombstone that comes later makes the append lose
@@ -191,7 +195,8 @@ class Rememberer:
             turn=turn,
             suppressions=extraction.suppressions,
             living=tuple(living),
-            described=await self._described(turn, extraction.candidates, choices.suppressions.values()),
+            described=await self._described(turn, extraction.candidates, choices.suppressions.values(), vectors),
+            alike=await measured(pairs, near, vectors),
             consents=choices.consents.given,
             withdrawn=choices.consents.withdrawn,
             counts=counts,
@@ -208,14 +213,14 @@ class Rememberer:
             notes=extracted.notes,
         )
         events = (
-            *await self._events_of(keyring, stored, turn.turn_id, decisions),
+            *await self._events_of(keyring, stored, turn.turn_id, decisions, vectors),
             NewEvent(considered, stored.said_at),
         )
         stream, command_id = memory_stream(stored.scope.subject_id), considered_command(turn.turn_id)
         return Command(command_id, stored.scope, stream, state.version, _ACTOR, events), decisions
 
     async def _described(
-        self, turn: Turn, candidates: Sequence[Candidate], suppressions: Collection[str]
+        self, turn: Turn, candidates: Sequence[Candidate], suppressions: Collection[str], vectors: Vectors
     ) -> dict[str, float]:
         """Say of each candidate how much it is about something the person said earlier not to remember.
 
@@ -226,19 +231,19 @@ class Rememberer:
         matcher = Matcher(self._embedder, self._policy.about)
         wanted = [await matcher.read(description) for description in suppressions]
         texts = [(each.content, text) for each in candidates for text in (each.content, *sentences_of(turn, each))]
-        vectors = await self._embedder.embed_passages([text for _, text in texts])
+        found = await vectors.of([text for _, text in texts])
         keys = {each.content: each.key for each in candidates}
         scores: dict[str, float] = {}
-        for (content, text), vector in zip(texts, vectors, strict=True):
+        for (content, text), vector in zip(texts, found, strict=True):
             score = max(matcher.score(each, text, keys[content], vector) for each in wanted)
             scores[content] = max(score, scores.get(content, 0.0))
         return scores
 
     async def _events_of(
-        self, keyring: Keyring, stored: StoredEvent, turn: TurnId, decisions: Sequence[Decision]
+        self, keyring: Keyring, stored: StoredEvent, turn: TurnId, decisions: Sequence[Decision], vectors: Vectors
     ) -> list[NewEvent]:
         written = [decision.body for decision in decisions if decision.written and decision.body is not None]
-        vectors = iter(await self._embedder.embed_passages([body.content for body in written]) if written else ())
+        made = iter(await vectors.of([body.content for body in written]))
         keys = iter(await keyring.lease(sum(decision.body is not None for decision in decisions)))
         hold = timedelta(days=self._policy.hold_days)
         events: list[NewEvent] = []
@@ -250,7 +255,7 @@ class Rememberer:
                 key = next(keys)
                 parts = (Part(MEMORY_PART, body, key),)
                 if decision.written:
-                    parts += (Part(INDEX, index_of(keyring, body, next(vectors), self._embedder.model_id), key),)
+                    parts += (Part(INDEX, index_of(keyring, body, next(made), self._embedder.model_id), key),)
             events.append(NewEvent(last, stored.said_at, parts))
             events += [NewEvent(each, stored.said_at) for each in aftermath_of(decision)]
         return events

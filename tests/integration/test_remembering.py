@@ -127,6 +127,28 @@ async def test_a_correction_is_visible_before_any_read_model_follows(plant: Plan
     assert "杭州" in content
 
 
+@pytest.mark.parametrize(
+    ("first", "elsewhere", "second"),
+    [
+        ("记住备用钥匙在蓝色花盆下面。", "记住备用钥匙是铜的。", "记住，备用钥匙其实改放蓝色水桶下面了。"),
+        (
+            "Please remember: the fish tank water is changed weekly.",
+            "Please remember: the fish tank water stays at 26 degrees.",
+            "Please remember: the fish tank water is now changed every ten days.",
+        ),
+    ],
+)
+async def test_a_change_of_what_has_no_key_supersedes(plant: Plant, first: str, elsewhere: str, second: str) -> None:
+    """Words and the stored vectors find the memory that a newer statement corrects; the other one stays."""
+    scope = await plant.person()
+    memory, other = await plant.remember(scope, first, "OK."), await plant.remember(scope, elsewhere, "OK.")
+    assert other != memory
+    assert await plant.remember(scope, second, "OK.") == memory
+    detail = await plant.composition.backend.memory(scope, memory)
+    assert detail is not None
+    assert [each.status for each in detail.versions] == [MemoryStatus.SUPERSEDED, MemoryStatus.ACTIVE]
+
+
 @pytest.mark.parametrize("said", ["我对青霉素过敏。", "I am allergic to penicillin."])
 async def test_something_sensitive_is_held_once(plant: Plant, said: str) -> None:
     """It waits sealed for the person, seven days, is not recalled, and is not held a second time."""

@@ -2,8 +2,9 @@
 
 from events.model import Assertion, Candidate, Claim, Kind, Outcome
 from services.governance.reasons import Reason
+from services.governance.renewal import renews
 from services.governance.sameness import covers, same_thing, same_value
-from services.governance.view import Ruling, View, Writing, rule
+from services.governance.view import Living, Ruling, View, Writing, rule
 
 
 def conflict(candidate: Candidate, view: View) -> Ruling | None:
@@ -11,7 +12,7 @@ def conflict(candidate: Candidate, view: View) -> Ruling | None:
 
     Two turns of one moment decide nothing: their order of arrival is no order.
     """
-    against = [living for living in view.living if contradicts(candidate, living.claim)]
+    against = rivals(candidate, view)
     if not against:
         withdrawn = candidate.kind is Kind.PLAN and not candidate.positive
         return rule(Outcome.WORKING_ONLY, Reason.NOTHING_TO_WITHDRAW) if withdrawn else None
@@ -24,8 +25,27 @@ def conflict(candidate: Candidate, view: View) -> Ruling | None:
     if same_moment and not candidate.correction:
         return rule(Writing.DISPUTE, Reason.UNDECIDABLE, latest)
     reason = Reason.NEWER_STATEMENT if candidate.positive else Reason.WITHDRAWN
-    rivals = (living.memory_id for living in against if living.in_conflict and living is not latest)
-    return rule(Writing.SUPERSEDE, reason, latest, rivals)
+    settled = (living.memory_id for living in against if living.in_conflict and living is not latest)
+    return rule(Writing.SUPERSEDE, reason, latest, settled)
+
+
+def rivals(candidate: Candidate, view: View) -> list[Living]:
+    """Return the memories a candidate cannot be true beside: those of its key, else the closest that one corrects."""
+    against = [living for living in view.living if contradicts(candidate, living.claim)]
+    return against or _renewed(candidate, view)
+
+
+def _renewed(candidate: Candidate, view: View) -> list[Living]:
+    alike, now, policy = view.alike.get(candidate.content, {}), view.turn.occurred_at, view.policy.renewal
+    found: list[tuple[float, Living]] = []
+    for living in view.living:
+        similarity = alike.get(living.memory_id)
+        if similarity is None or living.in_conflict or living.occurred_at == now:
+            continue
+        newer, older = (candidate, living.claim) if living.occurred_at < now else (living.claim, candidate)
+        if renews(newer, older, similarity, policy):
+            found.append((similarity, living))
+    return [max(found, key=lambda pair: pair[0])[1]] if found else []
 
 
 def contradicts(candidate: Claim, claim: Claim) -> bool:

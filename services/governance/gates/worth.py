@@ -3,7 +3,7 @@
 from typing import NamedTuple
 
 from events.model import Assertion, Candidate, Outcome
-from services.governance.gates.conflict import contradicts
+from services.governance.gates.conflict import rivals
 from services.governance.policy import Policy
 from services.governance.reasons import Reason
 from services.governance.view import Ruling, View, rule
@@ -45,6 +45,6 @@ def worth(candidate: Candidate, view: View) -> Ruling | None:
     if weighed < view.policy.worth.write:
         return rule(Outcome.WORKING_ONLY, Reason.NOT_WORTH_IT)
     weak = weighed < view.policy.worth.conflict
-    if weak and any(contradicts(candidate, living.claim) for living in view.living):
+    if weak and rivals(candidate, view):
         return rule(Outcome.HELD, Reason.WEAK_CONTRADICTION)
     return None
