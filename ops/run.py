@@ -15,6 +15,7 @@ from services.api.app import create_app
 from services.api.server import server_config
 from workers.delivery import Route
 
+_CANCEL_S = 1.0
 ALL_WORKERS = ("seal", "project", "ingest", "remember", "erase", "upkeep", "roll")
 
 
@@ -86,9 +87,12 @@ class Running:
         self._tasks.append(task)
 
         async def cancel() -> None:
-            task.cancel()
-            with suppress(asyncio.CancelledError):
-                await task
+            # asyncio.wait_for of Python 3.11 loses a cancellation that comes as its work ends, so once is not enough
+            while not task.done():
+                task.cancel()
+                await asyncio.wait({task}, timeout=_CANCEL_S)
+            if not task.cancelled():
+                task.result()
 
         self._stack.push_async_callback(cancel)
 
