@@ -1,6 +1,7 @@
 """What waits for the person: held candidates and contradictions; confirmed, refused, chosen by events (R13, R20)."""
 
 import asyncio
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Final, Literal
@@ -107,9 +108,11 @@ class Inbox:
             for each in (await self._moment(keyring)).opened
             if each.fact.status == "held" and each.fact.reason in _CONSENT and each.body.sensitivity == sensitivity
         ]
+        confirmed = 0
         for memory in waits:
-            await self.confirm(scope, memory, actor)
-        return len(waits)
+            with suppress(BadInputError):  # refused meanwhile: that word on it stands
+                confirmed += await self.confirm(scope, memory, actor) is not None
+        return confirmed
 
     async def _settle(
         self, scope: Scope, waiting: MemoryId, actor: str, what: Literal["confirm", "refuse"]
@@ -118,10 +121,10 @@ class Inbox:
         command_id = CommandId(uuid5(waiting, "settle"))
         keyring = await self._vault.keyring(scope)
         for attempt in range(_TRIES):
-            async with self._reader.transaction(scope) as connection:
-                if known := await read_command(connection, command_id):
-                    return _settled_before(known, what)
             moment = await self._moment(keyring)
+            # read after the stream: whatever was settled there by then is known here
+            if known := await self._known(scope, command_id):
+                return _settled_before(known, what)
             own = next((each for each in moment.opened if each.fact.memory_id == waiting), None)
             if own is None or own.fact.status not in {"held", "in_conflict"}:
                 return None
@@ -135,8 +138,13 @@ class Inbox:
                     raise
                 await asyncio.sleep(0.005 * 2**attempt)
             else:
-                return Settled(settlement.memory_id, settlement.version, settlement.decision)
+                # confirming and refusing are one command, so what the log holds under it may be another's decision
+                return _settled_before(await self._known(scope, command_id), what)
         return None
+
+    async def _known(self, scope: Scope, command_id: CommandId) -> list[StoredEvent]:
+        async with self._reader.transaction(scope) as connection:
+            return await read_command(connection, command_id)
 
     async def _moment(self, keyring: Keyring) -> _Moment:
         async with self._reader.transaction(keyring.scope) as connection:

@@ -1,11 +1,12 @@
+import asyncio
 from collections.abc import AsyncIterator
 
 import pytest
 
 from events.errors import BadInputError, PreviewChangedError
-from events.model import MemoryId, Scope
+from events.model import MemoryId, Resolved, Scope
 from services.governance.policy import shipped_policy
-from services.wire.inbox import InboxEntry
+from services.wire.inbox import InboxEntry, SettledView
 from services.wire.memories import MemoryStatus
 from tests.plant import START, Plant, planted
 
@@ -64,6 +65,26 @@ async def test_settling_again_answers_the_same_and_not_otherwise(plant: Plant) -
     assert len(await plant.stream(scope)) == length
     with pytest.raises(BadInputError):
         await plant.composition.backend.settle(scope, held, confirmed=False)
+
+
+async def test_of_confirming_and_refusing_at_once_one_holds_and_the_other_is_told(plant: Plant) -> None:
+    """Three of each at once: those of the decision in the log get it, the others are told what it was, none is lost."""
+    backend = plant.composition.backend
+    for round_ in range(4):
+        scope = await plant.person()
+        held = await hold(plant, scope, "我对花生过敏", "好的。")
+        calls = (backend.settle(scope, held, confirmed=number % 2 == round_ % 2) for number in range(6))
+        answers = await asyncio.gather(*calls, return_exceptions=True)
+        (resolved,) = (
+            event
+            for stored in await plant.stream(scope)
+            if isinstance(event := stored.event, Resolved) and event.memory_id == held
+        )
+        given = [each for each in answers if isinstance(each, SettledView)]
+        told = [each for each in answers if isinstance(each, BadInputError)]
+        assert {each.decision for each in given} == {resolved.decision}
+        assert (len(given), len(told)) == (3, 3), answers
+        assert all(resolved.decision in str(each) for each in told)
 
 
 async def test_nobody_settles_what_is_anothers(plant: Plant) -> None:
