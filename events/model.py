@@ -124,13 +124,18 @@ class Message(Frozen):
 
 
 class Turn(Frozen):
-    """A finished turn as the extractor sees it."""
+    """A finished turn as the extractor sees it.
+
+    `before` is what the person said last in the session, where this turn points back to it: to know what "it" is,
+    never as evidence.
+    """
 
     turn_id: TurnId
     session_id: SessionId
     status: TurnStatus
     occurred_at: datetime
     messages: tuple[Message, ...]
+    before: Message | None = None
 
 
 Unit = Annotated[float, Field(ge=0.0, le=1.0)]

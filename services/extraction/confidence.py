@@ -18,6 +18,7 @@ _WEIGHTS = {
     "doubted": 0.4,
     "explicit": 1.15,
     "repaired": 0.98,
+    "recalled": 0.85,
 }
 _IMPORTANCE = {
     Kind.PROFILE: 0.7,

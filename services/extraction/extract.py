@@ -6,7 +6,7 @@ from dataclasses import replace
 from datetime import datetime
 
 from events.model import Assertion, Candidate, Evidence, Frozen, Message, Origin, Suppression, Turn, TurnStatus
-from services.extraction.anaphora import with_antecedent
+from services.extraction.anaphora import with_antecedent, with_recalled
 from services.extraction.attributes import match_attributes, subject_name
 from services.extraction.confidence import confidence_of, importance_of
 from services.extraction.cues import Tempo, has, lexicon, starts, tempo
@@ -44,6 +44,7 @@ _NEVER_PAST = frozenset(
         "allergy",
     }
 )
+_CHANGED = re.compile(r"现在|如今|不再|再也|(?<![a-z])(?:now|any ?more|no longer|these days)(?![a-z])")
 _BY_CONTEXT = frozenset({"called", "prefer"})  # what one wants to be called depends on who listens
 
 
@@ -71,6 +72,7 @@ def _of_message(turn: Turn, message: Message, text: Text) -> list[Candidate]:
     found: list[Candidate] = []
     earlier: str | None = None
     said: list[Proposal] = []
+    before = _named_before(turn)
     read = sentences(own_words(text))
     for index, sentence in enumerate(read):
         following = read[index + 1] if index + 1 < len(read) else None
@@ -84,6 +86,8 @@ def _of_message(turn: Turn, message: Message, text: Text) -> list[Candidate]:
         )
         for proposal in proposals:
             whole = with_antecedent(proposal, said)
+            if whole is None and not index and _CHANGED.search(sentence.text):
+                whole = with_recalled(proposal, before)
             if whole is None:
                 continue
             said.append(whole)
@@ -93,6 +97,18 @@ def _of_message(turn: Turn, message: Message, text: Text) -> list[Candidate]:
         if earlier in {None, "", "taste"} and named:
             earlier = subject_name(named[-1].name)
     return found
+
+
+def _named_before(turn: Turn) -> list[Proposal]:
+    """Return what the person's message before this turn claims; nothing where they wanted some of it unsaid."""
+    if turn.before is None or suppressions(turn.before, text := normalise(turn.before.content)):
+        return []
+    return [
+        proposal
+        for sentence in sentences(own_words(text))
+        for proposal in _of_sentence(sentence, text, None, None, turn.occurred_at, for_good=False, ahead=False)
+        if "pronoun" not in proposal.features
+    ]
 
 
 def finished(

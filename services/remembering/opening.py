@@ -1,11 +1,18 @@
 """Opening a stored turn as an extractor sees it."""
 
+from collections.abc import Sequence
+from datetime import datetime
+
 from events.bodies import Lost, Shredded, open_bodies
 from events.envelope import StoredEvent
 from events.keyring import Keyring
-from events.model import Message, MessageBody, Turn, TurnFinalized, TurnStatus
+from events.log import read_events
+from events.model import Message, MessageBody, Origin, SessionId, Turn, TurnFinalized, TurnStatus
 from events.postgres import Connection
-from projections.sessions import message_part
+from projections.sessions import message_part, messages_of, recent_turns
+from services.extraction.anaphora import points_back
+
+_REACH = 3  # turns of the session that are looked at for the one before: later ones may have come since
 
 
 async def open_turn(connection: Connection, keyring: Keyring, stored: StoredEvent, event: TurnFinalized) -> Turn:
@@ -26,4 +33,30 @@ async def open_turn(connection: Connection, keyring: Keyring, stored: StoredEven
         status=event.status,
         occurred_at=stored.said_at,
         messages=tuple(messages),
+        before=await _said_before(connection, keyring, event.session_id, stored.said_at, messages),
     )
+
+
+async def _said_before(
+    connection: Connection, keyring: Keyring, session: SessionId, said_at: datetime, messages: Sequence[Message]
+) -> Message | None:
+    """Open the person's last message of the turn before, if this one may point back to it and it was not forgotten.
+
+    The session store may lag; then nothing is found, and what points back is dropped.
+    """
+    if not any(each.origin is Origin.USER and points_back(each.content) for each in messages):
+        return None
+    turns = await recent_turns(connection, keyring.scope, session, _REACH)
+    earlier = [turn for turn in turns if turn.occurred_at < said_at]
+    rows = await messages_of(connection, keyring.scope, [turn.turn_id for turn in earlier[-1:]])
+    said = [row for row in rows if row.origin is Origin.USER and not row.forgotten][-1:]
+    events = await read_events(connection, [row.event_id for row in said])
+    opened = await open_bodies(
+        connection, keyring, ((events[row.event_id], message_part(row.message_id)) for row in said)
+    )
+    for row in said:
+        body = opened[row.event_id, message_part(row.message_id)]
+        if not isinstance(body, Shredded | Lost):
+            content = MessageBody.model_validate_json(body).content
+            return Message(message_id=row.message_id, role=row.role, origin=row.origin, content=content)
+    return None

@@ -128,6 +128,22 @@ async def test_a_correction_is_visible_before_any_read_model_follows(plant: Plan
 
 
 @pytest.mark.parametrize(
+    ("first", "second"), [("I love Chinese food", "I hate it now"), ("我喜欢吃川菜", "我现在讨厌它了")]
+)
+async def test_it_means_what_the_turn_before_named(plant: Plant, first: str, second: str) -> None:
+    """Exactly one is current, the new one; the old one is history, and version 2 follows version 1."""
+    scope = await plant.person()
+    memory = await plant.remember(scope, first, "OK.")
+    assert await plant.remember(scope, second, "OK.") == memory
+    detail = await plant.composition.backend.memory(scope, memory)
+    assert detail is not None
+    assert [(each.version, each.status) for each in detail.versions] == [
+        (1, MemoryStatus.SUPERSEDED),
+        (2, MemoryStatus.ACTIVE),
+    ]
+
+
+@pytest.mark.parametrize(
     ("first", "elsewhere", "second"),
     [
         ("记住备用钥匙在蓝色花盆下面。", "记住备用钥匙是铜的。", "记住，备用钥匙其实改放蓝色水桶下面了。"),

@@ -126,3 +126,27 @@ def test_every_sensitivity_of_the_vocabulary_is_one_of_the_policy() -> None:
 def test_every_frame_compiles_and_names_a_known_key() -> None:
     """The data files are validated when they are read."""
     assert {frame.key for frame, _ in frames() if frame.key and not frame.tool} <= set(vocabulary())
+
+
+@pytest.mark.parametrize(
+    ("before", "now", "value"),
+    [
+        ("I love Chinese food", "I hate it now.", "Chinese food"),
+        ("我喜欢吃川菜", "我现在讨厌它了。", "川菜"),
+        ("I love Chinese food", "I hate it.", None),
+        ("I love Chinese food", "I love it now.", None),
+        ("How is Chinese food made?", "I hate it now.", None),
+        ("Do not remember this: I love Chinese food.", "I hate it now.", None),
+        ("别记住：我喜欢吃川菜。", "我现在讨厌它了。", None),
+    ],
+)
+def test_an_attitude_of_the_turn_before_is_turned_round(before: str, now: str, value: str | None) -> None:
+    """What "it" is may stand in the turn before, if this very attitude is over; the evidence is this turn's alone."""
+    earlier = a_turn(before).messages[0]
+    turn = a_turn(now).model_copy(update={"before": earlier})
+    found = extract(turn).candidates
+    assert [each.value for each in found] == ([value] if value else [])
+    for each in found:
+        assert not each.positive
+        assert [pointer.message_id for pointer in each.evidence] == [turn.messages[0].message_id]
+        assert each.confidence < claims(before)[0].confidence
