@@ -47,6 +47,15 @@ class UnavailableError(CenotaphError):
     """A store does not answer; nothing was acknowledged."""
 
 
+class BehindError(UnavailableError):
+    """The read models have not followed the log to a position yet."""
+
+    def __init__(self, position: int) -> None:
+        """Name the position that was asked for."""
+        super().__init__(f"the read models have not reached position {position} yet")
+        self.position = position
+
+
 class LoginError(UnavailableError):
     """A database does not let this process in under a role."""
 

@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
-from events.errors import CenotaphError, PreviewChangedError, UnavailableError
+from events.errors import BadInputError, BehindError, CenotaphError, PreviewChangedError
 from events.model import EventId, MemoryId, Position, Scope, SubjectId, TenantId
 from events.postgres import Database
 from events.vault import Vault
@@ -227,16 +227,24 @@ class System:
         """Wait until the read models have seen a position.
 
         Raises:
-            UnavailableError: they do not get there in time.
+            BadInputError: the log does not reach that far, so no waiting helps.
+            BehindError: they do not get there in time.
         """
+        if position is None:
+            return
+        async with self.reader.connection() as connection:
+            size: int = await connection.fetchval("select size from log.head")
+        if position >= size:
+            end = f"which is {size - 1}" if size else "which is still empty"
+            raise BadInputError(f"at_least: position {position} is beyond the end of the log, {end}")
         deadline = asyncio.get_running_loop().time() + _REACH_S
-        while position is not None:
+        while True:
             async with self.reader.connection() as connection:
                 reached = min([await position_of(connection, name) for name in ("facts", "sessions")])
             if reached >= Position(position):
                 return
             if asyncio.get_running_loop().time() > deadline:
-                raise UnavailableError("the read models have not reached this position yet; try again")
+                raise BehindError(position)
             await asyncio.sleep(_POLL_S)
 
 

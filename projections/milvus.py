@@ -13,7 +13,7 @@ from threading import Condition, Lock
 from typing import Final, TypeVar
 
 from events.errors import UnavailableError
-from projections.milvus_client import NO_ANSWER, MilvusClient, MilvusException, code_of
+from projections.milvus_client import NO_ANSWER, MilvusClient, MilvusException, code_of, connect
 
 READERS: Final = 4  # as many as a Lite host has workers
 TIMEOUT_S: Final = 30.0
@@ -88,8 +88,7 @@ class Milvus:
     def _connected(self) -> MilvusClient:
         with self._connecting:
             if self._client is None:
-                # Dedicated: a shared one would be closed under whoever else in this process uses the same address.
-                self._client = MilvusClient(self._uri, token=self._token, dedicated=True, timeout=TIMEOUT_S)
+                self._client = connect(self._uri, self._token, TIMEOUT_S)
             return self._client
 
     @staticmethod

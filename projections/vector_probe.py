@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from events.errors import UnavailableError
-from projections.milvus_client import NO_ANSWER, MilvusClient, MilvusException, code_of
+from projections.milvus_client import NO_ANSWER, MilvusClient, MilvusException, code_of, connect
 
 _FIELDS: Final = ["id", "tenant_id", "subject_id", "version", "position"]
 _NOT_LOADED: Final = 101
@@ -101,7 +101,7 @@ class VectorProbe:
 
     def _blocking(self, ask: Callable[[MilvusClient], Any]) -> Any:  # noqa: ANN401 - pymilvus ships no types
         if self._client is None:
-            self._client = MilvusClient(self._uri, token=self._token, dedicated=True, timeout=_TIMEOUT_S)
+            self._client = connect(self._uri, self._token, _TIMEOUT_S)
         try:
             return ask(self._client)
         except MilvusException as error:

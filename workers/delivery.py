@@ -114,9 +114,9 @@ class Delivery:
                 polling_interval=min(self._idle_ms, 1000),
             )
             for subscription, workers in ((reader, route.concurrency), (reclaimer, 1)):
-                self._broker.subscriber(stream=subscription, ack_policy=AckPolicy.NACK_ON_ERROR, max_workers=workers)(
-                    handler
-                )
+                self._broker.subscriber(
+                    stream=subscription, parser=_unread, ack_policy=AckPolicy.NACK_ON_ERROR, max_workers=workers
+                )(handler)
 
     async def start(self) -> None:
         """Make the groups, park what is poisoned, start consuming."""
@@ -248,6 +248,19 @@ async def ensure_group(client: "redis.Redis", stream: str) -> None:
             raise
 
 
+async def _unread(
+    message: dict[str, Any], original: Callable[[dict[str, Any]], Awaitable[RedisStreamMessage]]
+) -> RedisStreamMessage:
+    """Keep FastStream from reading the fields, which fails before any handler where they are not UTF-8."""
+    parsed = await original({**message, "data": {b"data": b"unread"}})
+    parsed.raw_message = cast("Any", message)
+    return parsed
+
+
 def _decode(fields: Mapping[bytes, bytes]) -> dict[str, str]:
-    """Read an entry's fields; what is not UTF-8 becomes replacement characters, so that a check can refuse it."""
-    return {name.decode("utf-8", "replace"): value.decode("utf-8", "replace") for name, value in fields.items()}
+    """Read an entry's fields; a byte that is not UTF-8 becomes a lone surrogate (PEP 383), for a check to refuse."""
+    return {_text(name): _text(value) for name, value in fields.items()}
+
+
+def _text(raw: bytes) -> str:
+    return raw.decode("utf-8", "surrogateescape")

@@ -19,7 +19,7 @@ from services.forgetting.said import unescaped
 from services.governance.secrets import redact
 from services.remembering.ingest import Ingest
 from services.wire.limits import Limits
-from services.wire.reading import read
+from services.wire.reading import MalformedError, read
 from services.wire.turns import TurnIn
 from workers.delivery import Fields, Letter, Route
 from workers.jobs import TURNS
@@ -43,14 +43,16 @@ class TurnStream:
         self._letters = letters
         self._limits = limits
 
-    def route(self, concurrency: int = 4) -> Route:
-        """Describe the stream to the delivery."""
-        return Route(TURNS, self.take, self.park, concurrency)
+    def route(self) -> Route:
+        """Describe the stream: one entry after the other, for of two with one turn id the first counts."""
+        return Route(TURNS, self.take, self.park, concurrency=1)
 
     async def take(self, fields: Fields, entry_id: str) -> None:
         """Store one turn, or park at once what no retry can help."""
         try:
             scope = self._owner(fields)
+            if any(_is_broken(text) for field in fields.items() for text in field):
+                raise MalformedError("the entry is not UTF-8")
             await self._store(scope, fields.get("turn", ""))
         except (CredentialError, BadInputError, TurnConflictError, ScopeError) as error:
             await self.park(Letter(TURNS, entry_id, fields, 1, type(error).__name__))
@@ -84,7 +86,8 @@ class TurnStream:
             scope: Scope | None = self._owner(letter.fields)
         except CredentialError:
             scope = None
-        text = without_secrets(letter.fields.get("turn", "")[: self._limits.max_body_bytes])
+        readable = letter.fields.get("turn", "").encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+        text = without_secrets(readable[: self._limits.max_body_bytes])
         try:
             await self._keep(letter, scope, text)
         except ScopeError:  # a good token of a tenant that is gone: there is no key to seal it with
@@ -101,10 +104,18 @@ class TurnStream:
         )
 
     def _owner(self, fields: Fields) -> Scope:
-        credential = self._tokens.verify(fields.get("token", ""))
+        token = fields.get("token", "")
+        if _is_broken(token):
+            raise CredentialError("the token is not UTF-8")
+        credential = self._tokens.verify(token)
         if not may(credential.role, Right.WRITE_TURNS):
             raise CredentialError("this token may not write turns")
         return credential.scope
+
+
+def _is_broken(text: str) -> bool:
+    """Say whether a field held bytes that are not UTF-8, which the delivery hands on as lone surrogates."""
+    return any("\ud800" <= character <= "\udfff" for character in text)
 
 
 def without_secrets(text: str) -> str:

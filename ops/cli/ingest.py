@@ -92,7 +92,9 @@ def line_of(number: int, raw: bytes, subject: str | None) -> Line:
     if not isinstance(document, dict):
         raise MalformedError("the line is no JSON object")
     owner = document.pop("subject", subject)
-    if not isinstance(owner, str) or not owner:
+    if owner is not None and not isinstance(owner, str):
+        raise BadInputError("`subject` of the line is no string; write the person's name in quotes, or leave it out")
+    if not owner:
         raise BadInputError("whose turn it is was not said; add `subject` to the line or use --subject")
     try:
         turn = read(TurnIn, orjson.dumps(document), Limits())

@@ -10,12 +10,14 @@ from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 from events.model import Scope, TenantId
 from services.access.credentials import Credential, CredentialError, TenantCredential, TokenCredential
 from services.access.keys import PREFIX
-from services.access.rights import Right, may
+from services.access.rights import Right, TokenRole, may
 from services.api.door import Door, TheDoor
 from services.api.problem import Refusal
 
 _KEY = HTTPBearer(scheme_name="tenant key", description="`cnk_<id>_<secret>`; mints tokens only", auto_error=False)
 _TOKEN = HTTPBearer(scheme_name="token", description="A short token of POST /v1/tokens", auto_error=False)
+
+_HINT = "a token of the role {role} may not do this ({right}); mint one with POST /v1/tokens for the role {able}"
 
 Bearer = HTTPAuthorizationCredentials | None
 
@@ -28,6 +30,10 @@ def _unauthorized(detail: str) -> Refusal:
 
 def _forbidden(detail: str) -> Refusal:
     return Refusal(HTTPStatus.FORBIDDEN, "forbidden", detail)
+
+
+def _able(right: Right) -> str:
+    return " or ".join(role.value for role in TokenRole if may(role, right))
 
 
 async def credential_of(door: Door, bearer: Bearer) -> Credential:
@@ -64,7 +70,7 @@ def allowed(right: Right) -> Callable[[Door, Bearer], Awaitable[Scope]]:
         if not isinstance(credential, TokenCredential):
             raise _forbidden("a tenant key mints tokens only; send a token")
         if not may(credential.role, right):
-            raise _forbidden(f"the role {credential.role} has no right {right}")
+            raise _forbidden(_HINT.format(role=credential.role, right=right.replace("_", " "), able=_able(right)))
         return credential.scope
 
     return scope_of

@@ -11,6 +11,7 @@ from starlette.responses import Response
 
 from events.errors import (
     BadInputError,
+    BehindError,
     ConcurrencyError,
     PreviewChangedError,
     ScopeError,
@@ -54,6 +55,9 @@ def refusal_of(error: Exception) -> Refusal | None:  # noqa: PLR0911  # one line
             return Refusal(HTTPStatus.CONFLICT, "conflict", "somebody else wrote at the same time; send it again")
         case ScopeError():
             return Refusal(HTTPStatus.FORBIDDEN, "forbidden", "the credential does not cover this")
+        case BehindError():
+            detail = f"{error}; every store answers, so ask again in a moment, or without at_least"
+            return Refusal(HTTPStatus.SERVICE_UNAVAILABLE, "behind", detail, headers={"Retry-After": "1"})
         case UnavailableError():
             detail = "a store does not answer and nothing was acknowledged; send it again"
             return Refusal(HTTPStatus.SERVICE_UNAVAILABLE, "unavailable", detail, headers={"Retry-After": "1"})

@@ -5,11 +5,14 @@ from collections.abc import AsyncIterator, Collection
 import pytest
 
 import services.recall.recall as module
+from events.errors import BadInputError, BehindError
 from events.keyring import Keyring
 from events.model import EventId
 from events.postgres import Connection
+from ops import backend
 from projections.changes import Fact
 from projections.memories import open_memories
+from services.api.errors import refusal_of
 from services.governance.policy import shipped_policy
 from services.recall.blend import Blend
 from services.recall.contexts import Contexts
@@ -61,3 +64,28 @@ async def test_a_reinforced_memory_is_fresh_from_when_it_was_said_last(plant: Pl
     assert [(each.fact.memory_id, each.fact.reinforced, each.fact.verified_at) for each in found.recalled] == [
         (memory, 2, later)
     ]
+
+
+@pytest.mark.parametrize("beyond", [0, 10**6])
+async def test_a_position_beyond_the_log_is_refused_at_once(
+    plant: Plant, monkeypatch: pytest.MonkeyPatch, beyond: int
+) -> None:
+    """What no waiting can bring is the caller's error and names the log's end; what the read models lack says so."""
+    scope = await plant.person()
+    answer = await plant.store(scope, plant.turn("我喜欢乌龙", "好的。"))
+    assert answer.position is not None
+    await plant.sealed()
+    async with plant.owner() as connection:
+        size = await connection.fetchval("select size from log.head")
+    monkeypatch.setattr(backend, "_REACH_S", 0.05)
+    for position, problem in ((size + beyond, BadInputError), (size - 1, BehindError)):
+        request = SearchRequest.model_validate({"query": "乌龙", "role": "chat", "at_least": position})
+        with pytest.raises(problem, match=str(position)) as refused:
+            await plant.composition.backend.search(scope, request)
+        refusal = refusal_of(refused.value)
+        assert refusal is not None
+        assert refusal.problem.status == (503 if problem is BehindError else 422)
+        assert "a store does not answer" not in refusal.problem.detail
+        assert problem is BehindError or str(size - 1) in refusal.problem.detail
+    await plant.follow()
+    assert await plant.composition.backend.search(scope, request)

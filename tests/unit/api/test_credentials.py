@@ -52,6 +52,16 @@ async def test_matrix(
         assert backend.calls == []
 
 
+async def test_a_refused_role_learns_what_to_do(
+    nobody: httpx.AsyncClient, bearer: Callable[[TokenRole], dict[str, str]]
+) -> None:
+    """The refusal names the role that may, and where a token for it comes from."""
+    answer = await nobody.get("/v1/consents", headers=bearer(TokenRole.AUDITOR))
+    assert answer.status_code == 403
+    refused = await nobody.put("/v1/consents/health", json={"consent": "given"}, headers=bearer(TokenRole.AGENT))
+    assert "mint one with POST /v1/tokens for the role person" in refused.json()["detail"]
+
+
 @pytest.mark.parametrize(("method", "path"), [case[:2] for case in MATRIX if case[1] != "/v1/tokens"])
 async def test_tenant_key_opens_nothing(
     nobody: httpx.AsyncClient, backend: RecordingBackend, method: str, path: str

@@ -40,6 +40,7 @@ def test_a_line_becomes_the_turn_it_describes() -> None:
         (b"{", "not JSON"),
         (b"[]", "no JSON object"),
         (b"\xff", "not UTF-8"),
+        (raw(subject=5), "no string"),
         (raw(subject="lin", secret="x"), "not known here"),
         (raw(subject="lin", occurred_at="2026-08-03T09:25:00"), "occurred_at"),
         (raw(subject="lin", messages=[]), "messages"),
