@@ -2,6 +2,7 @@
 
 import re
 from dataclasses import replace
+from datetime import datetime
 from functools import lru_cache
 
 from events.model import Assertion, Kind
@@ -32,6 +33,8 @@ _WHERE = re.compile(
     r"在(?!家|公司|学校|网上|手机|电脑|路上|等)[^,，。了]{1,12}?(?=[去到飞参徒露滑潜旅度自看听认开报完种骑跑表演办做住过拍玩])"
 )
 _CUT = re.compile(r" (?:and (?:i|it|we|that|now)(?![a-z])|but|because|so|which|since) .*$")
+_WITH = re.compile(r"[和跟带陪]")
+_NAME = 8
 _LONGEST = 120
 _SHORTEST = {True: 3, False: 12}  # characters an event needs to say anything, in Chinese and in English
 
@@ -47,9 +50,9 @@ def _zh_subject() -> re.Pattern[str]:
     return re.compile(expand(_ZH_SUBJECT))
 
 
-def match_episodes(sentence: Sentence, text: Text, when: Period | None) -> list[Proposal]:
+def match_episodes(sentence: Sentence, text: Text, when: Period | None, now: datetime) -> list[Proposal]:
     """Return the events of the person's life that a sentence tells; `when` is the period it names."""
-    found = [_episode(clause, sentence, text, when) for clause in sentence.clauses]
+    found = [_episode(clause, sentence, text, when, now) for clause in sentence.clauses]
     return [proposal for proposal in found if proposal is not None]
 
 
@@ -70,7 +73,7 @@ def as_episode(proposal: Proposal, sentence: Sentence, text: Text) -> Proposal:
     )
 
 
-def _episode(clause: Clause, sentence: Sentence, text: Text, when: Period | None) -> Proposal | None:
+def _episode(clause: Clause, sentence: Sentence, text: Text, when: Period | None, now: datetime) -> Proposal | None:
     chinese = is_chinese(clause.text)
     subject = _zh_subject().search(clause.text) if chinese else _EN_SUBJECT.search(clause.text)
     if subject is None or has("third", clause.text[: subject.start()]):
@@ -81,11 +84,14 @@ def _episode(clause: Clause, sentence: Sentence, text: Text, when: Period | None
     told = clause.text[subject.end() :][:_LONGEST]
     if words["routine"].search(told if chinese else told[:40]) or has("hypothetical", sentence.text):
         return None
-    dated = (when is not None and _TODAY.search(sentence.text) is None) or _VAGUE.search(sentence.text) is not None
+    dated = _of_then(sentence, when, now)
     where = _WHERE.match(told)
     act = where.end() if where else 0
     there = where is not None and when is not None
-    event = words["always"].match(told, act) or (dated and (there or words["dated"].match(told, act)))
+    accompanied = chinese and _WITH.search(subject.group()) is not None
+    stop = act + _NAME if accompanied else act  # the name of a companion has no end of its own: the verb is behind it
+    kinds = [words["always"], *([words["dated"]] if dated else [])]
+    event = (dated and there) or any(kind.match(told, at) for kind in kinds for at in range(act, stop + 1))
     if not event or (chinese and not _happened(told, when)):
         return None
     start = clause.start + (subject.start() if chinese else subject.end())
@@ -106,6 +112,14 @@ def _episode(clause: Clause, sentence: Sentence, text: Text, when: Period | None
         assertion=Assertion.PAST,
         features=frozenset({"episode"} | ({"dated"} if when else set())),
     )
+
+
+def _of_then(sentence: Sentence, when: Period | None, now: datetime) -> bool:
+    """Say whether a sentence is about another time than the day it was said: what is only of today is small talk."""
+    if _VAGUE.search(sentence.text):
+        return True
+    same_day = when is not None and when.start.date() == when.end.date() == now.date()
+    return when is not None and not same_day and _TODAY.search(sentence.text) is None
 
 
 def _happened(told: str, when: Period | None) -> bool:

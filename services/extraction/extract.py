@@ -2,50 +2,33 @@
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 from datetime import datetime
 
 from events.model import Assertion, Candidate, Evidence, Frozen, Message, Origin, Suppression, Turn, TurnStatus
 from services.extraction.anaphora import with_antecedent, with_recalled
 from services.extraction.attributes import match_attributes, subject_name
+from services.extraction.colouring import coloured, only_standing
 from services.extraction.confidence import confidence_of, importance_of
-from services.extraction.cues import Tempo, has, lexicon, starts, tempo
+from services.extraction.cues import has, starts
 from services.extraction.dates import Period, resolve
-from services.extraction.episodes import as_episode, match_episodes
+from services.extraction.episodes import match_episodes
 from services.extraction.frames import match_frames
+from services.extraction.marks import with_marks
 from services.extraction.material import own_words
 from services.extraction.normalise import Text, normalise
 from services.extraction.plans import match_plans
 from services.extraction.proposal import Proposal
-from services.extraction.repair import repaired
+from services.extraction.repair import Said, corrected, repaired
 from services.extraction.rules import match_rules
 from services.extraction.segment import Sentence, sentences
 from services.extraction.statements import match_statements
-from services.extraction.vocabulary import holds_several, scope_of, sensitivity_of, topics, vocabulary
+from services.extraction.vocabulary import holds_several, sensitivity_of, topics
 from services.extraction.wishes import suppressions
+from services.extraction.wording import without_emoji
 
 EXTRACTOR = "rules/1"
-_SHORT = 32
 _OPENING = 30  # who speaks is said at the beginning
-_FILLER = re.compile(r"(?:please|just|so|and|do|that|this|it|too|[\s,，都就请吧哦了这那样个])+")
-_ABOUT_SELF = re.compile(r"我(?!的?(?:周报|邮件|文案|稿))|(?<![a-z])(?:my|i'm|i am|i have|i've)(?![a-z])")
-_NEVER_PAST = frozenset(
-    {
-        "origin",
-        "graduated",
-        "degree",
-        "rule",
-        "plan",
-        "plan_withdrawn",
-        "episode",
-        "statement",
-        "left_home",
-        "stopped_hobby",
-        "allergy",
-    }
-)
 _CHANGED = re.compile(r"现在|如今|不再|再也|(?<![a-z])(?:now|any ?more|no longer|these days)(?![a-z])")
-_BY_CONTEXT = frozenset({"called", "prefer"})  # what one wants to be called depends on who listens
 
 
 class Extraction(Frozen):
@@ -69,34 +52,32 @@ def extract(turn: Turn) -> Extraction:
 
 
 def _of_message(turn: Turn, message: Message, text: Text) -> list[Candidate]:
-    found: list[Candidate] = []
     earlier: str | None = None
-    said: list[Proposal] = []
     before = _named_before(turn)
+    said: list[Said] = []
     read = sentences(own_words(text))
     for index, sentence in enumerate(read):
         following = read[index + 1] if index + 1 < len(read) else None
         when = resolve(sentence.text, turn.occurred_at)
         ahead = when is not None and when.start > turn.occurred_at
-        for_good = following is not None and _only_standing(following)
+        for_good = following is not None and only_standing(following)
         proposals = (
             []
-            if _only_standing(sentence) and index
+            if only_standing(sentence) and index
             else _of_sentence(sentence, text, earlier, when, turn.occurred_at, for_good=for_good, ahead=ahead)
         )
+        more: list[Said] = []
         for proposal in proposals:
-            whole = with_antecedent(proposal, said)
+            whole = with_antecedent(proposal, [each.proposal for each in (*said, *more)])
             if whole is None and not index and _CHANGED.search(sentence.text):
                 whole = with_recalled(proposal, before)
-            if whole is None:
-                continue
-            said.append(whole)
-            found.append(finished(whole, index, read, text, message, turn_at=turn.occurred_at))
+            more += [] if whole is None else [Said(index, whole)]
+        said = corrected(said, more, index, read, text)
         named = topics(sentence.text)
         earlier = proposals[0].key.rpartition(".")[0] if proposals and proposals[0].key else None
         if earlier in {None, "", "taste"} and named:
             earlier = subject_name(named[-1].name)
-    return found
+    return [finished(each.proposal, each.index, read, text, message, turn_at=turn.occurred_at) for each in said]
 
 
 def _named_before(turn: Turn) -> list[Proposal]:
@@ -116,14 +97,15 @@ def finished(
 ) -> Candidate:
     """Make a candidate of a proposal from one sentence of a message: coloured by cues, dated, pointing at its words."""
     sentence, following = read[index], read[index + 1] if index + 1 < len(read) else None
-    coloured = _coloured(
+    colour = coloured(
         proposal,
         sentence,
         text,
         doubted=following is not None and following.asks and starts("doubt", following.text),
-        for_good=following is not None and _only_standing(following),
+        for_good=following is not None and only_standing(following),
     )
-    return _candidate(coloured, message, text, resolve(sentence.text, turn_at), turn_at)
+    shown = with_marks(without_emoji(colour), sentence, text)
+    return _candidate(shown, message, text, resolve(sentence.text, turn_at), turn_at)
 
 
 def _of_sentence(
@@ -150,7 +132,7 @@ def _of_sentence(
         _add(chosen, match_rules(rest, text, earlier, for_good=for_good))
     _add(chosen, wished)
     if not others:
-        _add(chosen, match_episodes(sentence, text, when))
+        _add(chosen, match_episodes(sentence, text, when, now))
     if not chosen:
         chosen = match_statements(sentence, text)
     else:  # what is sensitive must not slip by because another clause of the sentence was understood
@@ -168,57 +150,6 @@ def _add(chosen: list[Proposal], more: list[Proposal]) -> None:
 
 def _overlap(one: Proposal, other: Proposal) -> bool:
     return one.start < other.end and other.start < one.end
-
-
-def _only_standing(sentence: Sentence) -> bool:
-    rest, cues = lexicon()["standing"].subn("", sentence.text)
-    return cues > 0 and not _FILLER.sub("", rest)
-
-
-def _only_doubts(clause: str) -> bool:
-    return len(clause) < _SHORT and has("uncertain", clause) and not topics(clause) and not has("plan", clause)
-
-
-def _coloured(proposal: Proposal, sentence: Sentence, text: Text, *, doubted: bool, for_good: bool) -> Proposal:
-    if has("past", sentence.text[: max(0, proposal.end - sentence.start)]) and proposal.frame not in _NEVER_PAST:
-        proposal = as_episode(proposal, sentence, text)
-    clauses = [clause.text for clause in sentence.clauses]
-    at = sentence.clause_at(proposal.start)
-    meant = tempo(clauses, at)
-    features = set(proposal.features)
-    if has("uncertain", clauses[at]) or (at + 1 < len(clauses) and _only_doubts(clauses[at + 1])):
-        features.add("uncertain")
-    if doubted:
-        features.add("doubted")
-    if has("remember", sentence.text) and not has("forget_not", sentence.text):
-        features.add("explicit")
-    assertion = proposal.assertion
-    if has("hypothetical", sentence.text) and meant is not Tempo.STANDING:
-        assertion = Assertion.HYPOTHETICAL
-    elif assertion is Assertion.STATED and not proposal.positive:
-        assertion = Assertion.NEGATED
-    passing = proposal.ephemeral or (
-        meant is Tempo.ONCE and proposal.frame in {"rule", "like", "prefer", "called", "habit"}
-    )
-    return replace(
-        proposal,
-        features=frozenset(features),
-        assertion=assertion,
-        ephemeral=passing and not for_good,
-        correction=proposal.correction or has("change", sentence.text),
-        scope=scope_of(sentence.text) if proposal.frame in _BY_CONTEXT else proposal.scope,
-        sensitivity=proposal.sensitivity or _sensitivity(proposal, sentence),
-    )
-
-
-def _sensitivity(proposal: Proposal, sentence: Sentence) -> str | None:
-    named = vocabulary().get(proposal.key or "")
-    if named is not None and named.sensitivity:
-        return named.sensitivity
-    clause = sentence.clauses[sentence.clause_at(proposal.start)].text
-    if proposal.frame == "rule" and not _ABOUT_SELF.search(sentence.text):
-        return None  # "list the allergens" is about recipes, not about the person
-    return sensitivity_of(sentence.text if proposal.frame in {"statement", "rule"} else clause)
 
 
 def _candidate(proposal: Proposal, message: Message, text: Text, when: Period | None, turn_at: datetime) -> Candidate:

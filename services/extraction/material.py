@@ -15,7 +15,7 @@ _LINE = re.compile(
     r"(?:INFO|WARN(?:ING)?|ERROR|DEBUG|TRACE)\b|HTTP[ /]\d|Traceback \(|File \"|at [\w.$]+\()[^\n]*",
     re.MULTILINE,
 )
-_SECRET = re.compile(r"\[secret:[a-z_]{1,40}\]")  # what ingest replaced is nothing the person says
+SECRET = re.compile(r"\[secret:[a-z_]{1,40}\]")  # what ingest replaced is nothing the person says
 _TAG = re.compile(r"<!--|-->|</?[A-Za-z][A-Za-z0-9]{0,15}(?:\s[^<>\n]{0,200})?/?>|<!DOCTYPE[^<>]{0,100}>")
 _QUOTES = re.compile(
     r"「[^「」\n]{0,2000}」|『[^『』\n]{0,2000}』|“[^“”\n]{0,2000}”|\"[^\"\n]{0,2000}\"|(?<![\w'])'[^\n]{0,500}?'(?![\w'])"
@@ -51,7 +51,7 @@ def _blocks(shown: str) -> Iterator[tuple[int, int]]:
         yield opening, min(closing + 3, len(shown))
     for line in _LINE.finditer(shown):
         yield line.span()
-    for mark in _SECRET.finditer(shown):
+    for mark in SECRET.finditer(shown):
         yield mark.span()
     yield from injected_spans(shown)  # our own compiled context, coming back
     tags = [tag.span() for tag in _TAG.finditer(shown)]

@@ -1,18 +1,41 @@
-"""Stage 5: what a sentence takes back itself: "2016, no, 2018"."""
+"""Stage 5: what the person takes back themselves: "2016, no, 2018", "… is blue. No, wait, green."."""
 
 import re
-from dataclasses import replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
-from services.extraction.cues import lexicon
+from services.extraction.cues import lexicon, starts
 from services.extraction.normalise import Text
 from services.extraction.proposal import Proposal
 from services.extraction.segment import Sentence
-from services.extraction.wording import tidy_value
+from services.extraction.wording import is_chinese, tidy_value
 
 _COPULA = re.compile(
-    r"[\s,，:：]*(?:(?:应该)?(?:是|叫|在|住在)|(?:it'?s|it is|is|should be|that'?s|on|in|at)(?![a-z]))?\s*"
+    r"[\s,，:：]*(?:(?:应该)?(?:是|叫|在|住在|用)|(?:it'?s|it is|is|should be|that'?s|on|in|at)(?![a-z]))?\s*"
 )
 _VALUE = re.compile(r"[^,，。;；!?！？\n]{1,60}")
+_NOT_BUT = re.compile(
+    r"(?:(?:it'?s|that'?s|it is|i'?m) )?(?:不是|(?<![a-z])not )\s*(?P<old>[^,，]{1,30}?)"
+    r"(?:[,，]\s*(?:而|应该)?是?|而是|,? but |, )\s*(?:(?:it'?s|that'?s|it is) )?(?P<new>[^,，]{1,40})$"
+)
+_DIGITS = r"\d+(?:\.\d+)?|[零一二两三四五六七八九十百千万]+"
+_WORDS = (
+    "one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|thirteen|fourteen|fifteen|sixteen|seventeen|"
+    "eighteen|nineteen|twenty|thirty|forty|fifty"
+)
+_NUMBER = rf"(?:{_DIGITS}|(?<![a-z])(?:{_WORDS})(?![a-z]))"
+_COUNTED = re.compile(rf"(?P<number>{_NUMBER}) ?(?P<unit>[^\d\s]?)(?P<rest>.*)", re.DOTALL)
+_BE = re.compile(r"^.*(?:[是叫在用]|(?<![a-z])(?:is|are|called|in|at|on)(?![a-z]))\s*", re.DOTALL)
+_LONGEST = {True: 12, False: 5}  # characters of a Chinese value, words of an English one
+_WHOLE = frozenset({"rule", "statement", "episode"})  # frames whose value may be all that was said
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """What was claimed in the sentence at `index` of the message."""
+
+    index: int
+    proposal: Proposal
 
 
 def repaired(proposals: list[Proposal], sentence: Sentence, text: Text) -> list[Proposal]:
@@ -34,13 +57,85 @@ def repaired(proposals: list[Proposal], sentence: Sentence, text: Text) -> list[
     start, end = tidy_value(sentence.text, *value.span())
     if start >= end:
         return proposals
-    new = text.shown[sentence.start + start : sentence.start + end]
-    last = before[-1]
-    fixed = replace(
+    fixed = _with_value(before[-1], text.shown[sentence.start + start : sentence.start + end], sentence.start + end)
+    return [*before[:-1], fixed, *after]
+
+
+def corrected(
+    said: Sequence[Said], more: Sequence[Said], index: int, read: Sequence[Sentence], text: Text
+) -> list[Said]:
+    """Return what a message said up to the sentence at `index`, in which `more` was found, with what it takes back.
+
+    A sentence that takes back and claims the same in full replaces the last claim; one that names a value only gives it
+    that value. A sentence of another person's fault ("不对，你算错了") or a refusal names none.
+    """
+    sentence = read[index]
+    opening = _opening(index, read)
+    if not said or sentence.asks:
+        return [*said, *more]
+    last = said[-1]
+    same = [each for each in more if each.proposal.key and each.proposal.key == last.proposal.key]
+    if opening is not None and same:
+        return [*said[:-1], *(Said(e.index, replace(e.proposal, correction=True)) if e in same else e for e in more)]
+    fixed = None if more else _elliptic(last.proposal, sentence, text, opening)
+    return [*said, *more] if fixed is None else [*said[:-1], Said(last.index, fixed)]
+
+
+def _opening(index: int, read: Sequence[Sentence]) -> int | None:
+    """Return where in a sentence begins what stands for something taken back: after the mark, which may stand alone."""
+    mark = lexicon()["takeback"].match(read[index].text)
+    if mark:
+        return mark.end()
+    before = lexicon()["takeback"].fullmatch(read[index - 1].text) if index else None
+    return 0 if before else None
+
+
+def _elliptic(last: Proposal, sentence: Sentence, text: Text, opening: int | None) -> Proposal | None:
+    whole = sentence.text
+    swap = _NOT_BUT.match(whole, opening or 0)
+    if swap and swap["old"].strip() in last.value.lower():
+        start, end = tidy_value(whole, *swap.span("new"))
+    elif opening is None:
+        return None
+    else:
+        copula = _COPULA.match(whole, opening)
+        start, end = tidy_value(whole, copula.end() if copula else opening, len(whole))
+        if _VALUE.fullmatch(whole, start, end) is None or not _names(whole[start:end]):
+            return None
+    if start >= end:
+        return None
+    value = _placed(last, text.shown[sentence.start + start : sentence.start + end])
+    return _with_value(last, value, sentence.start + end) if value else None
+
+
+def _names(value: str) -> bool:
+    """Say whether words name a value and claim, want or ask nothing by themselves."""
+    chinese = is_chinese(value)
+    length = len(value) if chinese else len(value.split())
+    return length <= _LONGEST[chinese] and not starts("clausal", value) and lexicon()["clausal"].search(value) is None
+
+
+def _placed(last: Proposal, new: str) -> str | None:
+    """Return the whole value with the new one in its place: the number of "two cats", what follows 叫 in a sentence."""
+    counted = _COUNTED.fullmatch(new.lower())
+    if counted:
+        for old in re.finditer(_NUMBER, last.value.lower()):
+            following = last.value[old.end() :].lstrip()
+            if not counted["unit"] or following.startswith(counted["unit"]):
+                rest = last.value[old.end() :]
+                return last.value[: old.start()] + new[: counted.end("number")] + rest
+    if last.frame in _WHOLE and last.value == last.content:
+        kept = _BE.match(last.value)
+        return kept.group() + new if kept else None
+    unit = last.content.partition(last.value)[2]  # what the frame says itself: "三十三" of "三十三岁"
+    return new.removesuffix(unit) if unit else new
+
+
+def _with_value(last: Proposal, new: str, end: int) -> Proposal:
+    return replace(
         last,
         value=new,
         content=last.content.replace(last.value, new) if last.value in last.content else f"{last.content} → {new}",
-        end=sentence.start + end,
+        end=end,
         features=last.features | {"repaired"},
     )
-    return [*before[:-1], fixed, *after]

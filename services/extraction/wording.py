@@ -1,14 +1,18 @@
 """How a memory says what was claimed: short, in the person's language, without the words that only frame it."""
 
 import re
+from dataclasses import replace
 from functools import lru_cache
 
 from services.extraction.cues import lexicon, starts
+from services.extraction.proposal import Proposal
 from services.extraction.segment import Clause
 
 _CJK = re.compile(r"[\u3400-\u9fff]")
 _EDGES = ' \t\n,，.。;；:：!！?？~～、"“”'
 _PAIRS = (("「", "」"), ("『", "』"), ("“", "”"), ('"', '"'), ("《", "》"), ("'", "'"))
+_EMOJI = re.compile("[\U0001f000-\U0001faff\u2600-\u27bf\u2b50\u2b55\ufe0f\u20e3]+")
+_OF_EMOJI = frozenset({"rule", "statement"})  # "end with 🙂" is about one
 _CONTENT_LENGTH = 240
 
 _LOOSE_END = re.compile(
@@ -78,6 +82,14 @@ def tidy_value(folded: str, start: int, end: int) -> tuple[int, int]:
             if close > start + 1 and folded.count(opening, start, close + 1) <= 1 + (opening == closing):
                 return start + 1, close
     return start, max(start, end)
+
+
+def without_emoji(proposal: Proposal) -> Proposal:
+    """Return a claim without emoji, which say how something was said; a wish may be about them."""
+    value, content = (" ".join(_EMOJI.sub(" ", part).split()) for part in (proposal.value, proposal.content))
+    if proposal.frame in _OF_EMOJI or not value or not _EMOJI.search(proposal.value + proposal.content):
+        return proposal
+    return replace(proposal, value=value, content=content)
 
 
 def without_reasons(clauses: list[Clause]) -> list[Clause]:

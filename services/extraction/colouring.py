@@ -1,0 +1,88 @@
+"""Stage 6: what the words around a claim make of it: past, doubtful, for once, sensitive, a correction."""
+
+import re
+from dataclasses import replace
+
+from events.model import Assertion
+from services.extraction.cues import Tempo, has, lexicon, tempo
+from services.extraction.episodes import as_episode
+from services.extraction.normalise import Text
+from services.extraction.proposal import Proposal
+from services.extraction.segment import Sentence
+from services.extraction.vocabulary import scope_of, sensitivity_of, topics, vocabulary
+
+_SHORT = 32
+_FILLER = re.compile(r"(?:please|just|so|and|do|that|this|it|too|[\s,，都就请吧哦了这那样个])+")
+_ABOUT_SELF = re.compile(r"我(?!的?(?:周报|邮件|文案|稿))|(?<![a-z])(?:my|i'm|i am|i have|i've)(?![a-z])")
+_NEVER_PAST = frozenset(
+    {
+        "origin",
+        "graduated",
+        "degree",
+        "rule",
+        "plan",
+        "plan_withdrawn",
+        "episode",
+        "statement",
+        "left_home",
+        "stopped_hobby",
+        "allergy",
+    }
+)
+_BY_CONTEXT = frozenset({"called", "prefer"})  # what one wants to be called depends on who listens
+
+
+def only_standing(sentence: Sentence) -> bool:
+    """Say whether a sentence only says that what stands beside it is meant for good ("please stick to that")."""
+    rest, cues = lexicon()["standing"].subn("", sentence.text)
+    return cues > 0 and not _FILLER.sub("", rest)
+
+
+def _only_doubts(clause: str) -> bool:
+    return len(clause) < _SHORT and has("uncertain", clause) and not topics(clause) and not has("plan", clause)
+
+
+def coloured(proposal: Proposal, sentence: Sentence, text: Text, *, doubted: bool, for_good: bool) -> Proposal:
+    """Return a claim as the words around it colour it.
+
+    `doubted`: the next sentence takes it back with a question; `for_good`: it says that the claim is to stay.
+    """
+    if has("past", sentence.text[: max(0, proposal.end - sentence.start)]) and proposal.frame not in _NEVER_PAST:
+        proposal = as_episode(proposal, sentence, text)
+    clauses = [clause.text for clause in sentence.clauses]
+    at = sentence.clause_at(proposal.start)
+    meant = tempo(clauses, at)
+    features = set(proposal.features)
+    if has("uncertain", clauses[at]) or (at + 1 < len(clauses) and _only_doubts(clauses[at + 1])):
+        features.add("uncertain")
+    if doubted:
+        features.add("doubted")
+    if has("remember", sentence.text) and not has("forget_not", sentence.text):
+        features.add("explicit")
+    assertion = proposal.assertion
+    if has("hypothetical", sentence.text) and meant is not Tempo.STANDING:
+        assertion = Assertion.HYPOTHETICAL
+    elif assertion is Assertion.STATED and not proposal.positive:
+        assertion = Assertion.NEGATED
+    passing = proposal.ephemeral or (
+        meant is Tempo.ONCE and proposal.frame in {"rule", "like", "prefer", "called", "habit"}
+    )
+    return replace(
+        proposal,
+        features=frozenset(features),
+        assertion=assertion,
+        ephemeral=passing and not for_good,
+        correction=proposal.correction or has("change", sentence.text),
+        scope=scope_of(sentence.text) if proposal.frame in _BY_CONTEXT else proposal.scope,
+        sensitivity=proposal.sensitivity or _sensitivity(proposal, sentence),
+    )
+
+
+def _sensitivity(proposal: Proposal, sentence: Sentence) -> str | None:
+    named = vocabulary().get(proposal.key or "")
+    if named is not None and named.sensitivity:
+        return named.sensitivity
+    clause = sentence.clauses[sentence.clause_at(proposal.start)].text
+    if proposal.frame == "rule" and not _ABOUT_SELF.search(sentence.text):
+        return None  # "list the allergens" is about recipes, not about the person
+    return sensitivity_of(sentence.text if proposal.frame in {"statement", "rule"} else clause)

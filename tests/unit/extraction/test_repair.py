@@ -1,0 +1,92 @@
+"""What the person takes back in the same message."""
+
+import pytest
+
+from events.model import Outcome
+from tests.unit.extraction.make import claims
+from tests.unit.governance.make import Person
+
+
+@pytest.mark.parametrize(
+    ("said", "value", "content"),
+    [
+        ("我最喜欢的颜色是蓝色。不对，是绿色。", "绿色", "最喜欢绿色"),
+        ("My favourite colour is blue. No, wait, green.", "green", "favourite: green"),
+        ("My favourite colour is blue. Scratch that. Purple.", "Purple", "favourite: Purple"),
+        ("我最喜欢的颜色是蓝色。不是蓝色，是绿色。", "绿色", "最喜欢绿色"),
+        ("My favourite colour is blue. It's not blue, it's green.", "green", "favourite: green"),
+        ("我有一只三岁的猫。说错了，四岁。", "四岁的猫", "养了四岁的猫"),
+        ("I have two cats. Make that three.", "three cats", "has three cats"),
+        ("我今年三十三岁。应该是三十四岁。", "三十四", "三十四岁"),
+        ("I am 33 years old. Sorry, I mean 34.", "34", "is 34 years old"),
+        ("请记住：年糕三岁了。说错了，四岁。", "年糕四岁", "年糕四岁"),
+        ("I live in Leeds. Actually, York.", "York", "lives in York"),
+        ("以后用英文回答。不对，用中文。", "中文", "用中文回答"),
+    ],
+)
+def test_a_value_alone_takes_the_place_of_the_last_one(said: str, value: str, content: str) -> None:
+    """The claim keeps its key and says the new value, and its evidence covers both."""
+    (claim,) = claims(said)
+    assert (claim.value, claim.content) == (value, content)
+    (pointer,) = claim.evidence
+    assert said[: pointer.start] in {"", "请记住：", "以后"}
+    assert said[pointer.end :] in {"。", "."}
+
+
+@pytest.mark.parametrize(
+    ("said", "value"),
+    [("我住在北京。更正：我住在天津。", "天津"), ("I live in Leeds. No wait, I live in York.", "York")],
+)
+def test_a_claim_restated_in_full_replaces_the_last_one(said: str, value: str) -> None:
+    """Only the restated claim is proposed, as a correction."""
+    (claim,) = claims(said)
+    assert claim.value == value
+    assert claim.correction
+
+
+@pytest.mark.parametrize(
+    ("said", "value"),
+    [
+        ("我最喜欢的颜色是蓝色。不对，你算错了。", "蓝色"),
+        ("我最喜欢的颜色是蓝色。不对，再算一遍。", "蓝色"),
+        ("我最喜欢的颜色是蓝色。不对，是绿色吗？", "蓝色"),
+        ("My favourite colour is blue. No, I don't want that.", "blue"),
+        ("My favourite colour is blue. Actually, let's talk about lunch.", "blue"),
+        ("My favourite colour is blue. Actually, what about red?", "blue"),
+        ("My favourite colour is blue. Green.", "blue"),
+    ],
+)
+def test_what_names_no_value_corrects_nobody(said: str, value: str) -> None:
+    """A fault of somebody else, a refusal, a question or a change of subject leaves the claim as it is."""
+    assert [claim.value for claim in claims(said)] == [value]
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "remember my password is [secret:password]",
+        "Please remember that my card number is [secret:payment_card], thanks.",
+        "请记住：我的身份证号是[secret:cn_id]",
+        "请记住，我的密码是「[secret:password]」。",
+    ],
+)
+def test_what_is_left_of_a_secret_is_no_memory(said: str) -> None:
+    """A claim about a replaced secret keeps its mark, by which the gate rejects it."""
+    assert all("[secret:" in claim.content for claim in claims(said))
+    person = Person()
+    person.says(said)
+    assert not person.living
+    assert not person.held
+    assert {ruling.outcome for ruling in person.rulings} <= {Outcome.REJECTED}
+
+
+@pytest.mark.parametrize(
+    ("said", "value"),
+    [
+        ("我的密码是[secret:password]。我喜欢茉莉花茶。", "茉莉花茶"),
+        ("My password is [secret:password]. I love jasmine tea.", "jasmine tea"),
+    ],
+)
+def test_a_secret_takes_nothing_else_with_it(said: str, value: str) -> None:
+    """Another sentence beside a replaced secret is read as ever."""
+    assert value in [claim.value for claim in claims(said)]
