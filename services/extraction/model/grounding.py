@@ -25,7 +25,7 @@ from services.extraction.person import of_another
 from services.extraction.proposal import Proposal
 from services.extraction.segment import Clause, Sentence
 from services.extraction.vocabulary import scope_of, sensitivity_of
-from services.extraction.wording import is_pronoun, short, tidy_span
+from services.extraction.wording import is_pronoun, short, tidy_span, tidy_value
 
 _OPENING = 30  # who speaks is said at the beginning
 _UNSURE = 0.5
@@ -106,7 +106,8 @@ def _whole(value: str, own: str, start: int, end: int) -> tuple[int, int] | None
     while at >= 0:
         stop = at + len(value)
         if not (_joined(own[at - 1 : at + 1]) or _joined(own[stop - 1 : stop + 1])):
-            return at, stop
+            first, last = tidy_value(own, at, stop)
+            return (first, last) if first < last else None
         at = own.find(value, at + 1, end)
     return None
 
