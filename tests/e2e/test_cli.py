@@ -206,9 +206,10 @@ def test_a_rebuild_while_up_runs_gives_the_same_rows(up: Up) -> None:
 
 
 def test_replay_shows_a_tenants_log(up: Up) -> None:
-    """Positions are dense, bodies open, `--type` filters, what was forgotten is a stone, bad input is refused."""
+    """Positions ascend, bodies open, `--type` filters, what was forgotten is a stone, bad input is refused."""
     events = [json.loads(line) for line in ok(up.env, "replay", "--json").splitlines()]
-    assert [event["position"] for event in events] == list(range(len(events)))
+    positions = [event["position"] for event in events]
+    assert positions == sorted(set(positions))
     states = {part["state"] for event in events for part in event["parts"]}
     assert {"open", "forgotten", "sealed"} <= states <= {"open", "forgotten", "expired", "sealed"}
     open_ = [part for event in events for part in event["parts"] if part["state"] == "open"]
@@ -218,7 +219,8 @@ def test_replay_shows_a_tenants_log(up: Up) -> None:
     assert ok(up.env, "replay", "--json", "--key", stranger) == ""
     (tombstone,) = [json.loads(line) for line in ok(up.env, "replay", "--json", "--type", "tombstoned").splitlines()]
     assert tombstone["data"]["memories"]
-    assert len(ok(up.env, "replay", "--json", "--from", "0", "--to", "2").splitlines()) == 3
+    first, last = (str(positions[at]) for at in (1, 3))
+    assert len(ok(up.env, "replay", "--json", "--from", first, "--to", last).splitlines()) == 3
     for wrong in (
         ("--type", "nonsense"),
         ("--from", "4", "--to", "2"),
