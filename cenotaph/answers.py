@@ -96,7 +96,7 @@ class Source(Answer):
 
 
 class Memory(Answer):
-    """One version of a memory; a forgotten one has no content."""
+    """One version of a memory; a forgotten one has no content, and for an agent one that is `withheld` has none."""
 
     memory_id: UUID
     version: int | None
@@ -116,6 +116,7 @@ class Memory(Answer):
     valid_until: datetime | None
     sources: tuple[Source, ...]
     reason: str | None
+    withheld: str | None
 
 
 class Found(Memory):

@@ -1,7 +1,7 @@
 """The log: append commands, read streams and the sealed tail, open bodies (R2, R3)."""
 
 import asyncio
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
@@ -174,10 +174,15 @@ async def read_tombstones(connection: Connection, scope: Scope, stream: str, sin
 
 async def read_command(connection: Connection, command_id: CommandId) -> list[StoredEvent]:
     """Read the events of one command, none if it is unknown."""
+    return await read_commands(connection, [command_id])
+
+
+async def read_commands(connection: Connection, commands: Collection[CommandId]) -> list[StoredEvent]:
+    """Read the events of some commands, of each in order; an unknown one has none."""
     rows = await connection.fetch(
         """select e.envelope, s.position from log.event e left join log.sealed s using (seq)
-           where e.command_id = $1 order by e.ordinal""",
-        command_id,
+           where e.command_id = any($1::uuid[]) order by e.command_id, e.ordinal""",
+        list(commands),
     )
     return [stored(row["envelope"], row["position"]) for row in rows]
 

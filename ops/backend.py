@@ -11,6 +11,7 @@ from events.postgres import Database
 from events.vault import Vault
 from projections.follower import position_of
 from services.access.keys import KeyStore, tenant_of
+from services.access.rights import TokenRole
 from services.forgetting.forget import Forgetter
 from services.forgetting.previews import Previews
 from services.forgetting.receipts import Receipts
@@ -80,23 +81,33 @@ class System:
         await self._reach(request.at_least)
         return await self.contexts.search(scope, request)
 
-    async def memories(self, scope: Scope, status: MemoryStatus | None, limit: int, cursor: str | None) -> MemoryPage:
+    async def memories(
+        self,
+        scope: Scope,
+        status: MemoryStatus | None,
+        limit: int,
+        cursor: str | None,
+        *,
+        reader: TokenRole = TokenRole.AGENT,
+    ) -> MemoryPage:
         """List memories, newest first."""
-        return await self.catalogue.page(scope, status, limit, cursor)
+        return await self.catalogue.page(scope, status, limit, cursor, reader=reader)
 
-    async def memory(self, scope: Scope, memory_id: MemoryId) -> MemoryDetail | None:
+    async def memory(
+        self, scope: Scope, memory_id: MemoryId, *, reader: TokenRole = TokenRole.AGENT
+    ) -> MemoryDetail | None:
         """Show one memory with its versions."""
-        return await self.catalogue.show(scope, memory_id)
+        return await self.catalogue.show(scope, memory_id, reader=reader)
 
     async def forget(self, scope: Scope, memory_id: MemoryId) -> ReceiptView | None:
         """Fence a memory, then give the erasing worker a moment to finish before answering."""
         tombstone = await self.forgetter.forget(scope, memory_id, _ACTOR)
         return None if tombstone is None else await self._receipt(scope, tombstone)
 
-    async def preview(self, scope: Scope, description: str) -> ForgetPreview:
+    async def preview(self, scope: Scope, description: str, *, reader: TokenRole = TokenRole.AGENT) -> ForgetPreview:
         """Show what a description means and what forgetting it would touch."""
         preview = await self.previews.preview(scope, description)
-        views = await self.catalogue.views(scope, [each.fact for each in preview.meant])
+        views = await self.catalogue.views(scope, [each.fact for each in preview.meant], reader=reader)
         keyring = await self.vault.keyring(scope)
         names = await keyring.outside(preview.turns)
         return ForgetPreview(
@@ -123,14 +134,16 @@ class System:
         receipts = [await self._receipt(scope, tombstone) for tombstone in tombstones if tombstone is not None]
         return ReceiptPage(receipts=tuple(receipt for receipt in receipts if receipt is not None))
 
-    async def explain(self, scope: Scope, memory_id: MemoryId) -> Explanation | None:
+    async def explain(
+        self, scope: Scope, memory_id: MemoryId, *, reader: TokenRole = TokenRole.AGENT
+    ) -> Explanation | None:
         """Say why a memory is there, or a candidate is not."""
-        return await self.explainer.explain(scope, memory_id)
+        return await self.explainer.explain(scope, memory_id, reader=reader)
 
-    async def inbox(self, scope: Scope) -> InboxPage:
+    async def inbox(self, scope: Scope, *, reader: TokenRole = TokenRole.AGENT) -> InboxPage:
         """List what waits for the person."""
         waiting = await self.waiting.waiting(scope)
-        views = await self.catalogue.views(scope, [each.fact for each in waiting])
+        views = await self.catalogue.views(scope, [each.fact for each in waiting], reader=reader)
         return InboxPage(
             entries=tuple(
                 InboxEntry(**dict(view), why=each.why, rivals=each.rivals)

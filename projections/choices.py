@@ -11,7 +11,7 @@ from events.bodies import Lost, Shredded, open_bodies
 from events.envelope import StoredEvent, memory_stream
 from events.keyring import Keyring
 from events.log import fenced, read_choices
-from events.model import ConsentGiven, ConsentWithdrawn, MemoryId, SuppressionAsked, SuppressionBody
+from events.model import ConsentGiven, ConsentWithdrawn, MemoryId, Scope, SuppressionAsked, SuppressionBody
 from events.postgres import Connection
 
 SUPPRESSION_PART: Final = "suppression"
@@ -45,9 +45,9 @@ def fold_consents(events: Iterable[StoredEvent]) -> Consents:
     )
 
 
-async def read_consents(connection: Connection, keyring: Keyring) -> Consents:
+async def read_consents(connection: Connection, scope: Scope) -> Consents:
     """Read one person's consents."""
-    return fold_consents(await read_choices(connection, keyring.scope, memory_stream(keyring.scope.subject_id)))
+    return fold_consents(await read_choices(connection, scope, memory_stream(scope.subject_id)))
 
 
 async def open_choices(connection: Connection, keyring: Keyring) -> Choices:

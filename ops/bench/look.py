@@ -113,7 +113,7 @@ async def play(running: Up, material: Material, out: Path) -> dict[str, object]:
     for turn in material.turns:
         by_person[turn.subject].append(turn)
     async with AsyncCenotaph(running.url, timeout_s=60) as door:
-        people = {subject: door.for_subject(running.key, subject) for subject in by_person}
+        people = {subject: door.for_subject(running.key, subject, role="person") for subject in by_person}
         for subject, turns in by_person.items():
             for turn in turns:
                 await people[subject].finalize(_turn(turn))

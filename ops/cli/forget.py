@@ -38,7 +38,7 @@ def forget(
 ) -> None:
     """Forget one memory, or what a description means, and show what every layer answers until the receipt is signed."""
     logs.configure("warning")
-    with memory(person) as own:
+    with memory(person, role="person") as own:
         for receipt in _asked(own, memory_id, about, yes=yes):
             seen = watch(own, receipt, wait)
             if seen.decision != DONE:

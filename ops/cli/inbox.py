@@ -99,7 +99,7 @@ def explain(
 ) -> None:
     """Say why a memory is there, or a candidate is not: every gate, the numbers, the policy, the evidence."""
     logs.configure("warning")
-    with memory(person) as own:
+    with memory(person, role="person") as own:
         found = own.explain(memory_id)
     if json:
         print_json(found)

@@ -32,7 +32,7 @@ def remember(
 ) -> None:
     """Hand over a turn of one message and show what became of it."""
     logs.configure("warning")
-    with memory(person) as own:
+    with memory(person, role="person") as own:
         said = Message(message_id="m1", role="user", content=text)
         turn = Turn(f"cli-{uuid4()}", session, datetime.now(UTC), [said])
         stored = own.finalize(turn)
@@ -111,7 +111,7 @@ def memories(
 ) -> None:
     """List what is kept, newest first."""
     logs.configure("warning")
-    with memory(person) as own:
+    with memory(person, role="person") as own:
         found = every_memory(own, status)
     if json:
         print_json(found)
@@ -126,7 +126,7 @@ def memories(
             each.kind,
             plain(each.content or ""),
             each.occurred_at.date().isoformat() if each.occurred_at else "",
-            each.reason or "",
+            each.withheld or each.reason or "",
         )
     print_table(table)
 

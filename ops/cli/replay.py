@@ -46,11 +46,11 @@ def replay(
 ) -> None:
     """Show the events of a tenant in order, or one person's memory as of a time, as they may be read today.
 
-    Bodies are opened with the tenant's key; what was forgotten or has expired since is a stone. Times are ISO 8601 with
-    an offset: 2026-08-01T09:00:00+08:00. --json prints one object a line. Its `record` is "event" (position, envelope,
-    `data`, and `parts`, each with a `state`: open, forgotten, expired, lost, tampered or sealed, and the `body` of an
-    open one), or "memory" (`status` then, `today`: readable or why not, `valid_from`, `valid_until`, `recorded_at`,
-    `body`).
+    Bodies are opened with the tenant's key; what was forgotten or has expired since is a stone, as is what was said of
+    a sensitive class whose consent is withdrawn. Times are ISO 8601 with an offset: 2026-08-01T09:00:00+08:00. --json
+    prints one object a line. Its `record` is "event" (position, envelope, `data`, and `parts`, each with a `state`:
+    open, forgotten, expired, consent_withdrawn, lost, tampered or sealed, and the `body` of an open one), or "memory"
+    (`status` then, `today`: readable or why not, `valid_from`, `valid_until`, `recorded_at`, `body`).
     """
     logs.configure("warning")
     stating = as_of is not None or valid_at is not None

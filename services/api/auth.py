@@ -62,13 +62,24 @@ async def _tenant(door: TheDoor, bearer: Annotated[Bearer, Security(_KEY)]) -> T
     return credential.tenant_id
 
 
-def allowed(right: Right) -> Callable[[Door, Bearer], Awaitable[Scope]]:
+async def _token(door: TheDoor, bearer: Annotated[Bearer, Security(_TOKEN)]) -> TokenCredential:
+    credential = await credential_of(door, bearer)
+    if not isinstance(credential, TokenCredential):
+        raise _forbidden("a tenant key mints tokens only; send a token")
+    return credential
+
+
+_Token = Annotated[TokenCredential, Depends(_token)]
+
+
+async def _reader(credential: _Token) -> TokenRole:
+    return credential.role
+
+
+def allowed(right: Right) -> Callable[[TokenCredential], Awaitable[Scope]]:
     """Make the dependency that returns the scope of a token with this right."""
 
-    async def scope_of(door: TheDoor, bearer: Annotated[Bearer, Security(_TOKEN)]) -> Scope:
-        credential = await credential_of(door, bearer)
-        if not isinstance(credential, TokenCredential):
-            raise _forbidden("a tenant key mints tokens only; send a token")
+    async def scope_of(credential: _Token) -> Scope:
         if not may(credential.role, right):
             raise _forbidden(_HINT.format(role=credential.role, right=right.replace("_", " "), able=_able(right)))
         return credential.scope
@@ -77,6 +88,7 @@ def allowed(right: Right) -> Callable[[Door, Bearer], Awaitable[Scope]]:
 
 
 Tenant = Annotated[TenantId, Depends(_tenant)]
+Reader = Annotated[TokenRole, Depends(_reader)]
 MayWriteTurns = Annotated[Scope, Depends(allowed(Right.WRITE_TURNS))]
 MayReadTurns = Annotated[Scope, Depends(allowed(Right.READ_TURNS))]
 MayReadMemories = Annotated[Scope, Depends(allowed(Right.READ_MEMORIES))]

@@ -5,6 +5,7 @@ from datetime import datetime
 from typing import Protocol
 
 from events.model import EventId, MemoryId, Scope, SubjectId, TenantId
+from services.access.rights import TokenRole
 from services.replay.standing import Standing
 from services.wire.choices import ConsentPage, ForgetPreview, SuppressionPage, SuppressionView
 from services.wire.explain import Explanation
@@ -18,6 +19,7 @@ from services.wire.turns import TurnAnswer, TurnIn, TurnOutcome
 class Backend(Protocol):
     """Everything the door can ask for, always within a scope that came from a credential.
 
+    `reader` is the part in which somebody reads: what is closed to an agent is a stone for it (R22).
     None means "no such thing in this scope" and never tells whether another scope has it. Raises the errors of
     `events.errors`; their messages name no content.
     """
@@ -42,7 +44,15 @@ class Backend(Protocol):
         """Search the person's memories."""
         ...
 
-    async def memories(self, scope: Scope, status: MemoryStatus | None, limit: int, cursor: str | None) -> MemoryPage:
+    async def memories(
+        self,
+        scope: Scope,
+        status: MemoryStatus | None,
+        limit: int,
+        cursor: str | None,
+        *,
+        reader: TokenRole = TokenRole.AGENT,
+    ) -> MemoryPage:
         """List memories, newest first.
 
         Raises:
@@ -50,7 +60,9 @@ class Backend(Protocol):
         """
         ...
 
-    async def memory(self, scope: Scope, memory_id: MemoryId) -> MemoryDetail | None:
+    async def memory(
+        self, scope: Scope, memory_id: MemoryId, *, reader: TokenRole = TokenRole.AGENT
+    ) -> MemoryDetail | None:
         """Show one memory with its versions."""
         ...
 
@@ -58,7 +70,7 @@ class Backend(Protocol):
         """Forget one memory; when this returns, no read started later sees it. Again: the same receipt."""
         ...
 
-    async def preview(self, scope: Scope, description: str) -> ForgetPreview:
+    async def preview(self, scope: Scope, description: str, *, reader: TokenRole = TokenRole.AGENT) -> ForgetPreview:
         """Show what a description means; nothing is forgotten yet."""
         ...
 
@@ -70,11 +82,13 @@ class Backend(Protocol):
         """
         ...
 
-    async def explain(self, scope: Scope, memory_id: MemoryId) -> Explanation | None:
+    async def explain(
+        self, scope: Scope, memory_id: MemoryId, *, reader: TokenRole = TokenRole.AGENT
+    ) -> Explanation | None:
         """Say why a memory is there, or a candidate is not: gates, features, policy, evidence, versions."""
         ...
 
-    async def inbox(self, scope: Scope) -> InboxPage:
+    async def inbox(self, scope: Scope, *, reader: TokenRole = TokenRole.AGENT) -> InboxPage:
         """List what waits for the person."""
         ...
 

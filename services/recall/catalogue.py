@@ -26,6 +26,8 @@ from events.vault import Vault
 from projections.changes import LIVING, Fact, fold, touched_by
 from projections.facts import newer_events, read_memories, read_page
 from projections.memories import open_memories
+from services.access.permission import Permission, permission_of
+from services.access.rights import TokenRole
 from services.wire.cursor import FOREIGN, cursor_of, read_cursor
 from services.wire.memories import MemoryDetail, MemoryPage, MemoryStatus, MemoryView, Source
 from services.wire.names import message_of
@@ -55,7 +57,15 @@ class Catalogue:
         self._reader = reader
         self._vault = vault
 
-    async def page(self, scope: Scope, status: MemoryStatus | None, limit: int, cursor: str | None) -> MemoryPage:
+    async def page(
+        self,
+        scope: Scope,
+        status: MemoryStatus | None,
+        limit: int,
+        cursor: str | None,
+        *,
+        reader: TokenRole,
+    ) -> MemoryPage:
         """List memory versions of a status, newest first; without one what lives: active and held.
 
         Raises:
@@ -77,11 +87,11 @@ class Catalogue:
                 key=_place,
                 reverse=True,
             )
-            views = await memory_views(connection, keyring, facts[:limit])
+            views = await memory_views(connection, keyring, facts[:limit], reader)
         more = len(facts) > limit
         return MemoryPage(memories=tuple(views), next_cursor=_cursor(facts[limit - 1]) if more else None)
 
-    async def show(self, scope: Scope, memory_id: MemoryId) -> MemoryDetail | None:
+    async def show(self, scope: Scope, memory_id: MemoryId, *, reader: TokenRole) -> MemoryDetail | None:
         """Show one memory: its newest version, and all versions."""
         keyring = await self._vault.keyring(scope)
         async with self._reader.transaction(scope) as connection:
@@ -92,14 +102,14 @@ class Catalogue:
             )
             if not facts:
                 return None
-            views = await memory_views(connection, keyring, facts)
+            views = await memory_views(connection, keyring, facts, reader)
         return MemoryDetail(**dict(views[-1]), versions=tuple(views))
 
-    async def views(self, scope: Scope, facts: Sequence[Fact]) -> list[MemoryView]:
-        """Open some memory versions as their person sees them, in the order given."""
+    async def views(self, scope: Scope, facts: Sequence[Fact], *, reader: TokenRole) -> list[MemoryView]:
+        """Open some memory versions as far as a reader may see them, in the order given."""
         keyring = await self._vault.keyring(scope)
         async with self._reader.transaction(scope) as connection:
-            return await memory_views(connection, keyring, facts)
+            return await memory_views(connection, keyring, facts, reader)
 
     async def outcome(self, scope: Scope, turn_id: str) -> TurnOutcome | None:
         """Say what became of a turn, by its outside id."""
@@ -117,25 +127,38 @@ class Catalogue:
         return TurnOutcome(turn_id=turn_id, state="considered", verdicts=_verdicts(events), counts=counts)
 
 
-async def memory_views(connection: Connection, keyring: Keyring, facts: Sequence[Fact]) -> list[MemoryView]:
-    """Open memory versions as their person sees them; one that is forgotten or has expired is a stone."""
+async def memory_views(
+    connection: Connection, keyring: Keyring, facts: Sequence[Fact], reader: TokenRole
+) -> list[MemoryView]:
+    """Open memory versions as far as a reader may see them; what is forgotten, expired or withheld is a stone."""
     opened = await open_memories(connection, keyring, [fact for fact in facts if fact.status not in _STONES])
-    return await views_of(connection, keyring, facts, opened)
+    return await views_of(connection, keyring, facts, opened, reader)
 
 
 async def views_of(
-    connection: Connection, keyring: Keyring, facts: Sequence[Fact], opened: Mapping[EventId, object]
+    connection: Connection,
+    keyring: Keyring,
+    facts: Sequence[Fact],
+    opened: Mapping[EventId, object],
+    reader: TokenRole,
 ) -> list[MemoryView]:
-    """Show memory versions whose bodies are opened already; what is no body is a stone."""
+    """Show memory versions whose bodies are opened already; what is no body, or is withheld, is a stone."""
+    permission = await permission_of(connection, keyring.scope, reader)
     bodies = {event_id: body for event_id, body in opened.items() if isinstance(body, MemoryBody)}
     cited = {evidence.message_id for body in bodies.values() for evidence in body.evidence}
     stones: dict[UUID, Gone] = dict.fromkeys(await fenced(connection, keyring.scope, cited), "forgotten")
     stones |= dict.fromkeys(await expired(connection, keyring.scope, stones), "expired")
     names = await keyring.outside({*cited, *(fact.turn_id for fact in facts)})
-    return [_view(fact, bodies.get(fact.event_id), names, stones) for fact in facts]
+    return [_view(fact, bodies.get(fact.event_id), names, stones, permission) for fact in facts]
 
 
-def _view(fact: Fact, body: MemoryBody | None, names: Mapping[UUID, str], stones: Mapping[UUID, Gone]) -> MemoryView:
+def _view(
+    fact: Fact,
+    body: MemoryBody | None,
+    names: Mapping[UUID, str],
+    stones: Mapping[UUID, Gone],
+    permission: Permission,
+) -> MemoryView:
     held = fact.status in {"held", "expired"}
     stone = MemoryView(
         memory_id=fact.memory_id,
@@ -145,8 +168,9 @@ def _view(fact: Fact, body: MemoryBody | None, names: Mapping[UUID, str], stones
         confidence=fact.confidence / 1000,
         importance=fact.importance / 1000,
         recorded_at=fact.recorded_at,
+        withheld=None if body is None else permission.withheld(fact, body),
     )
-    if body is None:
+    if body is None or not permission.opens(stone.withheld):
         return stone
     sources = tuple(
         Source(

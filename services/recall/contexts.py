@@ -11,6 +11,8 @@ from events.model import MessageBody, Origin, Scope, SessionId
 from events.postgres import Connection, Database
 from events.vault import Vault
 from projections.sessions import message_part, messages_of, recent_turns
+from services.access.permission import silence_of
+from services.access.rights import TokenRole
 from services.context.compiler import compile_context
 from services.context.roles import Part
 from services.context.values import Compiled, Item, Said
@@ -85,7 +87,7 @@ class Contexts:
         keyring = await self._vault.keyring(scope)
         async with self._reader.transaction(scope) as connection:
             bodies = {each.fact.event_id: each.body for each in best}
-            views = await views_of(connection, keyring, [each.fact for each in best], bodies)
+            views = await views_of(connection, keyring, [each.fact for each in best], bodies, TokenRole.AGENT)
             stones = await fenced(connection, scope, {view.memory_id for view in views})
             found = [
                 Found(**dict(view), score=each.score)
@@ -155,12 +157,15 @@ async def _record(connection: Connection, scope: Scope, path: str, role: RecallR
 
 
 async def _said(connection: Connection, keyring: Keyring, session: SessionId) -> list[Said]:
-    """Open what was said in the last turns of a session, oldest first; what was forgotten is not there."""
-    turns = await recent_turns(connection, keyring.scope, session, _TURNS)
+    """Open what was said in the last turns of a session, oldest first, but what was forgotten, refused or blinded."""
+    turns = {turn.turn_id for turn in await recent_turns(connection, keyring.scope, session, _TURNS)}
+    silence = await silence_of(connection, keyring, turns)
     rows = [
         row
-        for row in await messages_of(connection, keyring.scope, {turn.turn_id for turn in turns})
-        if row.origin in _DIALOGUE and not row.forgotten
+        for row in await messages_of(connection, keyring.scope, turns)
+        if row.origin in _DIALOGUE
+        and not row.forgotten
+        and silence.why(row.turn_id, row.message_id, row.origin) is None
     ]
     events = await read_events(connection, {row.event_id for row in rows})
     opened = await open_bodies(

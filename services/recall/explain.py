@@ -22,6 +22,7 @@ from events.model import (
 from events.postgres import Database
 from events.vault import Vault
 from projections.changes import fold
+from services.access.rights import TokenRole
 from services.governance.judge import GATES
 from services.governance.reasons import Reason
 from services.recall.catalogue import memory_views
@@ -44,7 +45,7 @@ class Explainer:
         self._reader = reader
         self._vault = vault
 
-    async def explain(self, scope: Scope, memory_id: MemoryId) -> Explanation | None:
+    async def explain(self, scope: Scope, memory_id: MemoryId, *, reader: TokenRole) -> Explanation | None:
         """Explain a memory by its id, or a candidate by its own; None where this person has neither."""
         keyring = await self._vault.keyring(scope)
         async with self._reader.transaction(scope) as connection:
@@ -56,7 +57,7 @@ class Explainer:
                 (fact for fact in fold({}, stream).values() if fact.memory_id == memory_id),
                 key=lambda fact: fact.version,
             )
-            views = await memory_views(connection, keyring, facts)
+            views = await memory_views(connection, keyring, facts, reader)
             cited = {pointer.message_id for case in cases for pointer in case.proposed.pointers}
             stones = await fenced(connection, scope, cited)
         names = await keyring.outside({*cited, *(case.proposed.turn_id for case in cases)})

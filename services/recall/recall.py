@@ -19,13 +19,14 @@ from events.model import Kind, MemoryBody, Scope
 from events.postgres import Connection, Database
 from events.vault import Vault
 from projections.changes import Fact
-from projections.choices import read_consents
 from projections.embedding import Embedder
 from projections.follower import standing
 from projections.memories import open_memories
 from projections.tokens import terms, tokenize
 from projections.vector_index import VectorIndex
 from projections.vectors import Hit
+from services.access.permission import permission_of
+from services.access.rights import TokenRole
 from services.recall.blend import BLEND, Blend, breadth
 from services.recall.bm25 import Key
 from services.recall.candidates import Asked, Candidates, Gathering
@@ -155,15 +156,16 @@ async def _usable(
     excluded = [(key, "unrelated") for key in sorted(candidates.facts.keys() - set(related))]
     excluded += [(key, "limit") for key in sorted(set(related) - set(most))]
     opened = await open_memories(connection, keyring, [candidates.facts[key] for key in most])
-    consents = await read_consents(connection, keyring)
+    # whoever asks, what is recalled goes to an agent
+    permission = await permission_of(connection, keyring.scope, TokenRole.AGENT)
     usable: dict[Key, tuple[MemoryBody, Freshness]] = {}
     for key in most:
         fact = candidates.facts[key]
         body = opened.get(fact.event_id)
         if not isinstance(body, MemoryBody):
             excluded.append((key, "forgotten" if isinstance(body, Shredded) else "key_lost"))
-        elif body.sensitivity in consents.withdrawn:
-            excluded.append((key, "consent_withdrawn"))
+        elif withheld := permission.withheld(fact, body):
+            excluded.append((key, withheld))
         else:
             state = freshness(
                 fact.kind,

@@ -43,7 +43,7 @@ class History:
             events = await read_stream(connection, scope, memory_stream(scope.subject_id))
             state = known(events, moment)
             bodies = await open_memories(connection, keyring, state.values())
-            consents = await read_consents(connection, keyring)
+            consents = await read_consents(connection, scope)
             # read last: whatever was opened above is not shown if it was forgotten meanwhile
             stones = {MemoryId(each) for each in await fenced(connection, scope, {memory for memory, _ in state})}
             ended = {MemoryId(each) for each in await expired(connection, scope, stones)}

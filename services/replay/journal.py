@@ -1,7 +1,7 @@
 """The events of one tenant in the order of the log, with what may still be read of their bodies (R6).
 
-Whoever asks holds a key of the tenant. A body that was forgotten or has expired is a stone, one that cannot be opened
-says why, and neither ends the replay.
+Whoever asks holds a key of the tenant. A body that was forgotten, has expired, or whose class the person closed is a
+stone, one that cannot be opened says why, and neither ends the replay.
 """
 
 from collections import defaultdict
@@ -14,15 +14,21 @@ import orjson
 from events.bodies import Lost, Opened, Tampered, open_bodies
 from events.envelope import StoredEvent
 from events.errors import BadInputError, ScopeError
+from events.keyring import Keyring
 from events.log import expired, fenced, head, read_window
-from events.model import EventId, KeyId, Position, Scope, SubjectId, TenantId
+from events.model import MEMORY_PART, EventId, KeyId, Position, Scope, SubjectId, TenantId, TurnFinalized
 from events.postgres import Connection, Database
 from events.vault import Vault
+from projections.choices import read_consents
 from projections.index import PART as INDEX_PART
+from projections.sessions import message_part
+from services.access.permission import silence_of
 
 _WINDOW: Final = 500
 
-PartState = Literal["open", "forgotten", "expired", "lost", "tampered", "sealed"]
+Place = tuple[EventId, str]
+
+PartState = Literal["open", "forgotten", "expired", "consent_withdrawn", "lost", "tampered", "sealed"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +135,12 @@ class Journal:
     async def _parts(
         self, connection: Connection, scope: Scope, events: Sequence[StoredEvent]
     ) -> dict[EventId, tuple[Told, ...]]:
-        opened = await self._open(connection, scope, events)
+        try:
+            keyring = await self._vault.keyring(scope)
+        except ScopeError:  # the person's keys are gone altogether
+            keyring = None
+        opened = await _open(connection, keyring, events)
+        blind = set[Place]() if keyring is None else await _blind(connection, keyring, events, opened)
         keys = {part.key_id for event in events for part in event.parts}
         stones = await fenced(connection, scope, keys)  # read last, whatever was opened before
         ended = await expired(connection, scope, stones)
@@ -140,21 +151,43 @@ class Journal:
                 return Told(name, key_id, "expired" if key_id in ended else "forgotten")
             if name == INDEX_PART:
                 return Told(name, key_id, "sealed")
+            if (event.event_id, name) in blind:
+                return Told(name, key_id, "consent_withdrawn")
             if isinstance(body, bytes):
                 return Told(name, key_id, "open", orjson.loads(body))
             return Told(name, key_id, "tampered" if isinstance(body, Tampered) else "lost")
 
         return {event.event_id: tuple(told(event, part.name, part.key_id) for part in event.parts) for event in events}
 
-    async def _open(
-        self, connection: Connection, scope: Scope, events: Sequence[StoredEvent]
-    ) -> dict[tuple[EventId, str], Opened]:
-        wanted = [(event, part.name) for event in events for part in event.parts if part.name != INDEX_PART]
-        try:
-            keyring = await self._vault.keyring(scope)
-        except ScopeError:  # the person's keys are gone altogether
-            return {(event.event_id, name): Lost(key) for event, name in wanted for key in _key_of(event, name)}
-        return await open_bodies(connection, keyring, wanted)
+
+async def _open(connection: Connection, keyring: Keyring | None, events: Sequence[StoredEvent]) -> dict[Place, Opened]:
+    wanted = [(event, part.name) for event in events for part in event.parts if part.name != INDEX_PART]
+    if keyring is None:
+        return {(event.event_id, name): Lost(key) for event, name in wanted for key in _key_of(event, name)}
+    return await open_bodies(connection, keyring, wanted)
+
+
+async def _blind(
+    connection: Connection, keyring: Keyring, events: Sequence[StoredEvent], opened: Mapping[Place, Opened]
+) -> set[Place]:
+    """Find the parts that hold a memory whose class was withdrawn, or what was said of one."""
+    withdrawn = (await read_consents(connection, keyring.scope)).withdrawn
+    if not withdrawn:
+        return set()
+    memories = {
+        place
+        for place, body in opened.items()
+        if place[1] == MEMORY_PART and isinstance(body, bytes) and orjson.loads(body).get("sensitivity") in withdrawn
+    }
+    turns = {event.turn_id: stored for stored in events if isinstance(event := stored.event, TurnFinalized)}
+    silence = await silence_of(connection, keyring, turns)
+    return memories | {
+        (stored.event_id, message_part(head.message_id))
+        for turn, stored in turns.items()
+        if isinstance(stored.event, TurnFinalized)
+        for head in stored.event.messages
+        if silence.why(turn, head.message_id, head.origin) == "consent_withdrawn"
+    }
 
 
 def _key_of(event: StoredEvent, name: str) -> list[KeyId]:

@@ -32,6 +32,7 @@ class MemoryView(Frozen):
     """One version of a memory. A forgotten or expired one is a stone: ids, kind, times and numbers, nothing said.
 
     `version` is None for a held candidate, which is no version of anything yet; `reason` says why it is held.
+    `withheld` says that its sensitive class is closed: an agent sees such a one as a stone, the person what it says.
     """
 
     memory_id: MemoryId
@@ -52,6 +53,7 @@ class MemoryView(Frozen):
     valid_until: datetime | None = None
     sources: tuple[Source, ...] = ()
     reason: str | None = None
+    withheld: Literal["consent_withdrawn", "needs_consent"] | None = None
 
 
 class MemoryDetail(MemoryView):

@@ -9,6 +9,7 @@ from events.model import Scope, SubjectId
 from ops.bench.governance.dump import hits_of
 from ops.bench.governance.scenario import Action, Compiled, Remembered, Result, Scenario, TurnSaid
 from ops.composition import Composition
+from services.access.rights import TokenRole
 from services.wire.limits import Limits
 from services.wire.memories import MemoryStatus
 from services.wire.recall import ContextRequest
@@ -92,7 +93,7 @@ async def _memories(composition: Composition, scope: Scope, status: MemoryStatus
     found: list[Remembered] = []
     cursor = None
     while True:
-        page = await composition.backend.memories(scope, status, _PAGE, cursor)
+        page = await composition.backend.memories(scope, status, _PAGE, cursor, reader=TokenRole.PERSON)
         found += (
             Remembered(
                 kind=each.kind.value,

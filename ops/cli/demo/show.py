@@ -63,7 +63,7 @@ async def _perform(
         Running(composition, ALL_WORKERS, door=True) as up,
         AsyncCenotaph(f"http://{settings.host}:{up.port}", timeout_s=30) as door,
     ):
-        person = door.for_subject(key, play.PERSON)
+        person = door.for_subject(key, play.PERSON, role="person")
         stage.check("the API answers", not (await person.memories()).memories)
         stage.step("对话", "A conversation of several weeks: kept, held, refused, and why")
         played = await play.play(person, conversation, stage)

@@ -6,7 +6,7 @@ from uuid import UUID
 from fastapi import APIRouter
 
 from events.model import MemoryId, Scope
-from services.api.auth import MayChoose, MayReadMemories
+from services.api.auth import MayChoose, MayReadMemories, Reader
 from services.api.door import Door, TheDoor
 from services.api.openapi import ANY_PROBLEMS, problems
 from services.api.problem import not_found
@@ -17,9 +17,9 @@ _ABSENT = problems(HTTPStatus.NOT_FOUND)
 
 
 @router.get("/v1/inbox")
-async def show_inbox(scope: MayReadMemories, door: TheDoor) -> InboxPage:
+async def show_inbox(scope: MayReadMemories, reader: Reader, door: TheDoor) -> InboxPage:
     """List what waits for consent, for a confirmation, or for a choice, newest first."""
-    return await door.backend.inbox(scope)
+    return await door.backend.inbox(scope, reader=reader)
 
 
 @router.post("/v1/inbox/{memory_id}/confirm", responses=_ABSENT)

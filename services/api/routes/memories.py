@@ -6,7 +6,7 @@ from uuid import UUID
 from fastapi import APIRouter
 
 from events.model import MemoryId
-from services.api.auth import MayReadMemories
+from services.api.auth import MayReadMemories, Reader
 from services.api.door import TheDoor
 from services.api.openapi import ANY_PROBLEMS, problems
 from services.api.problem import not_found
@@ -18,30 +18,31 @@ router = APIRouter(tags=["memories"], responses=problems(*ANY_PROBLEMS, HTTPStat
 
 
 @router.get("/v1/memories")
-async def list_memories(
+async def list_memories(  # noqa: PLR0917 - FastAPI passes by name
     scope: MayReadMemories,
+    reader: Reader,
     door: TheDoor,
     status: MemoryStatus | None = None,
     limit: Limit = 50,
     cursor: Cursor = None,
 ) -> MemoryPage:
     """List what is kept, newest first."""
-    return await door.backend.memories(scope, status, limit, cursor)
+    return await door.backend.memories(scope, status, limit, cursor, reader=reader)
 
 
 @router.get("/v1/memories/{memory_id}", responses=problems(HTTPStatus.NOT_FOUND))
-async def show_memory(scope: MayReadMemories, memory_id: UUID, door: TheDoor) -> MemoryDetail:
+async def show_memory(scope: MayReadMemories, reader: Reader, memory_id: UUID, door: TheDoor) -> MemoryDetail:
     """Show one memory with its versions and sources."""
-    memory = await door.backend.memory(scope, MemoryId(memory_id))
+    memory = await door.backend.memory(scope, MemoryId(memory_id), reader=reader)
     if memory is None:
         raise not_found("memory")
     return memory
 
 
 @router.get("/v1/memories/{memory_id}/explain", responses=problems(HTTPStatus.NOT_FOUND))
-async def explain_memory(scope: MayReadMemories, memory_id: UUID, door: TheDoor) -> Explanation:
+async def explain_memory(scope: MayReadMemories, reader: Reader, memory_id: UUID, door: TheDoor) -> Explanation:
     """Say why a memory is there, or a candidate is not: every gate, the features, the policy, the evidence."""
-    explanation = await door.backend.explain(scope, MemoryId(memory_id))
+    explanation = await door.backend.explain(scope, MemoryId(memory_id), reader=reader)
     if explanation is None:
         raise not_found("memory")
     return explanation

@@ -7,7 +7,7 @@ from uuid import UUID
 from fastapi import APIRouter, Depends, Response
 
 from events.model import EventId
-from services.api.auth import MayForget, MayReadReceipts
+from services.api.auth import MayForget, MayReadReceipts, Reader
 from services.api.body import body
 from services.api.door import TheDoor
 from services.api.openapi import ANY_PROBLEMS, BODY_PROBLEMS, Examples, json_body, problems
@@ -44,10 +44,13 @@ async def forget_memory(
     "/v1/forget/preview", openapi_extra=json_body(DescribeRequest, _DESCRIPTIONS), responses=problems(*BODY_PROBLEMS)
 )
 async def preview_forget(
-    scope: MayForget, request: Annotated[DescribeRequest, Depends(body(DescribeRequest))], door: TheDoor
+    scope: MayForget,
+    reader: Reader,
+    request: Annotated[DescribeRequest, Depends(body(DescribeRequest))],
+    door: TheDoor,
 ) -> ForgetPreview:
     """Show which memories a description means, and which turns and siblings forgetting them would touch."""
-    return await door.backend.preview(scope, request.description)
+    return await door.backend.preview(scope, request.description, reader=reader)
 
 
 @router.post(

@@ -6,6 +6,7 @@ from uuid import UUID, uuid5
 
 from events.errors import PreviewChangedError
 from events.model import Assertion, EventId, Kind, MemoryId, Position, Scope, SubjectId, TenantId
+from services.access.rights import TokenRole
 from services.replay.standing import Standing
 from services.wire.choices import (
     ConsentPage,
@@ -69,6 +70,7 @@ class RecordingBackend:
         self.state: str = "stored"
         self.stores: dict[str, str] = {"log": "ok", "vectors": "ok"}
         self.owner: Scope | None = None
+        self.readers: list[TokenRole] = []
 
     def _called(self, name: str, *args: Any) -> None:  # noqa: ANN401  # whatever the door passes
         self.calls.append((name, args))
@@ -109,13 +111,25 @@ class RecordingBackend:
         self._called("search", scope, request)
         return SearchAnswer(context_id=UUID(int=7), memories=(Found(**view().model_dump(), score=0.5),))
 
-    async def memories(self, scope: Scope, status: MemoryStatus | None, limit: int, cursor: str | None) -> MemoryPage:
+    async def memories(
+        self,
+        scope: Scope,
+        status: MemoryStatus | None,
+        limit: int,
+        cursor: str | None,
+        *,
+        reader: TokenRole = TokenRole.AGENT,
+    ) -> MemoryPage:
         """Answer one page."""
+        self.readers.append(reader)
         self._called("memories", scope, status, limit, cursor)
         return MemoryPage(memories=(view(),), next_cursor="abc")
 
-    async def memory(self, scope: Scope, memory_id: MemoryId) -> MemoryDetail | None:
+    async def memory(
+        self, scope: Scope, memory_id: MemoryId, *, reader: TokenRole = TokenRole.AGENT
+    ) -> MemoryDetail | None:
         """Answer the one memory there is."""
+        self.readers.append(reader)
         self._called("memory", scope, memory_id)
         if memory_id != MEMORY or not self._sees(scope):
             return None
@@ -126,8 +140,9 @@ class RecordingBackend:
         self._called("forget", scope, memory_id)
         return self._receipt(scope) if memory_id == MEMORY and self._sees(scope) else None
 
-    async def preview(self, scope: Scope, description: str) -> ForgetPreview:
+    async def preview(self, scope: Scope, description: str, *, reader: TokenRole = TokenRole.AGENT) -> ForgetPreview:
         """Mean the one memory there is."""
+        self.readers.append(reader)
         self._called("preview", scope, description)
         meant = (MeantView(**view().model_dump(), score=0.6, versions=1),) if self._sees(scope) else ()
         return ForgetPreview(memories=meant, siblings=(), turns=("t-1",), messages=1, digest=DIGEST)
@@ -139,8 +154,11 @@ class RecordingBackend:
             raise PreviewChangedError("out of date")
         return ReceiptPage(receipts=(self._receipt(scope),))
 
-    async def explain(self, scope: Scope, memory_id: MemoryId) -> Explanation | None:
+    async def explain(
+        self, scope: Scope, memory_id: MemoryId, *, reader: TokenRole = TokenRole.AGENT
+    ) -> Explanation | None:
         """Explain the one memory there is."""
+        self.readers.append(reader)
         self._called("explain", scope, memory_id)
         if memory_id != MEMORY or not self._sees(scope):
             return None
@@ -148,8 +166,9 @@ class RecordingBackend:
             memory_id=MEMORY, judgements=(), versions=(view(),), reinforced=0, rivals=(), settled=(), forgotten=False
         )
 
-    async def inbox(self, scope: Scope) -> InboxPage:
+    async def inbox(self, scope: Scope, *, reader: TokenRole = TokenRole.AGENT) -> InboxPage:
         """Hold the one memory there is."""
+        self.readers.append(reader)
         self._called("inbox", scope)
         return InboxPage(entries=(InboxEntry(**view(MemoryStatus.HELD).model_dump(), why="needs_consent"),))
 

@@ -62,6 +62,22 @@ async def test_a_refused_role_learns_what_to_do(
     assert "mint one with POST /v1/tokens for the role person" in refused.json()["detail"]
 
 
+@pytest.mark.parametrize("role", sorted(READERS))
+async def test_the_backend_is_told_in_which_part_somebody_reads(
+    nobody: httpx.AsyncClient,
+    bearer: Callable[[TokenRole], dict[str, str]],
+    backend: RecordingBackend,
+    role: TokenRole,
+) -> None:
+    """Every call that shows memories as they are kept passes the part of the token on, for it decides what is shown."""
+    paths = ("/v1/memories", f"/v1/memories/{MEMORY}", f"/v1/memories/{MEMORY}/explain", "/v1/inbox")
+    for path in paths:
+        assert (await nobody.get(path, headers=bearer(role))).is_success
+    preview = await nobody.post("/v1/forget/preview", json={"description": "tea"}, headers=bearer(role))
+    assert preview.is_success
+    assert backend.readers == [role] * 5
+
+
 @pytest.mark.parametrize(("method", "path"), [case[:2] for case in MATRIX if case[1] != "/v1/tokens"])
 async def test_tenant_key_opens_nothing(
     nobody: httpx.AsyncClient, backend: RecordingBackend, method: str, path: str

@@ -1,0 +1,132 @@
+"""What may be read of memories of a sensitive class that is not open (R13.8, R22): the one rule of every read path."""
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from typing import Literal
+from uuid import UUID
+
+from events.envelope import considered_command
+from events.keyring import Keyring
+from events.log import read_commands
+from events.model import (
+    ANSWERS,
+    Accepted,
+    CandidateProposed,
+    MemoryBody,
+    MemoryId,
+    NotWritten,
+    Origin,
+    Reinforced,
+    Scope,
+    TurnId,
+)
+from events.postgres import Connection
+from projections.changes import Fact, fold, touched_by
+from projections.choices import Consents, read_consents
+from projections.facts import newer_events, read_memories
+from projections.memories import open_memories
+from services.access.rights import TokenRole
+
+Withheld = Literal["consent_withdrawn", "needs_consent"]
+Why = Literal["consent_withdrawn", "refused"]
+
+
+@dataclass(frozen=True, slots=True)
+class Permission:
+    """What a reader may see. The person sees everything, marked, so as to decide; an agent what is open."""
+
+    reader: TokenRole
+    consents: Consents
+
+    def withheld(self, fact: Fact, body: MemoryBody) -> Withheld | None:
+        """Say why an agent may not read a memory version or a held candidate, None where it may."""
+        if body.sensitivity in self.consents.withdrawn:
+            return "consent_withdrawn"
+        # only what was held and never confirmed has a gate, whatever became of it later
+        waits = fact.gate is not None and body.sensitivity is not None
+        return "needs_consent" if waits and body.sensitivity not in self.consents.given else None
+
+    def opens(self, withheld: Withheld | None) -> bool:
+        """Tell whether the reader sees what is withheld for this reason."""
+        return withheld is None or self.reader is TokenRole.PERSON
+
+
+async def permission_of(connection: Connection, scope: Scope, reader: TokenRole) -> Permission:
+    """Read what the person chose; it holds for a reader from its commit on."""
+    return Permission(reader, await read_consents(connection, scope))
+
+
+@dataclass(frozen=True, slots=True)
+class Silence:
+    """What was said of memories that are blind: the messages, and the turns whose answers may repeat them."""
+
+    messages: Mapping[UUID, Why]
+    turns: Mapping[UUID, Why]
+
+    def why(self, turn: UUID, message: UUID, origin: Origin) -> Why | None:
+        """Say why a message is not shown, None where it is."""
+        return self.messages.get(message) or (self.turns.get(turn) if origin in ANSWERS else None)
+
+
+async def silence_of(connection: Connection, keyring: Keyring, turns: Collection[TurnId]) -> Silence:
+    """Find in some turns of one person what said a memory that was refused, or whose class was withdrawn.
+
+    An answer goes with what it answers, and with the context that was injected into its turn. Read off the log, so that
+    it holds from the commit on; a memory that is reinforced by a turn was said there too.
+    """
+    scope = keyring.scope
+    said = await _said(connection, turns)
+    injected = await _injected(connection, scope, turns)
+    wanted = {memory for _, memory, _ in said} | {memory for _, memory in injected}
+    newer, _ = await newer_events(connection, scope)
+    known = await read_memories(connection, scope, wanted | touched_by(newer))
+    facts = [fact for fact in fold(known, newer).values() if fact.memory_id in wanted]
+    # a forgotten one takes its messages along, so this concerns only what is refused, which leaves them
+    why: dict[MemoryId, Why] = {fact.memory_id: "refused" for fact in facts if fact.status == "forgotten"}
+    withdrawn = (await read_consents(connection, scope)).withdrawn
+    if withdrawn:
+        standing = [fact for fact in facts if fact.status not in {"forgotten", "expired"}]
+        opened = await open_memories(connection, keyring, standing)
+        for fact in standing:
+            body = opened.get(fact.event_id)
+            if isinstance(body, MemoryBody) and body.sensitivity in withdrawn:
+                why[fact.memory_id] = "consent_withdrawn"
+    messages: dict[UUID, Why] = {}
+    answered: dict[UUID, Why] = {turn: why[memory] for turn, memory in injected if memory in why}
+    for turn, memory, cited in said:
+        if memory in why:
+            answered[turn] = why[memory]
+            messages |= dict.fromkeys(cited, why[memory])
+    return Silence(messages, answered)
+
+
+async def _said(connection: Connection, turns: Collection[TurnId]) -> list[tuple[TurnId, MemoryId, frozenset[UUID]]]:
+    """Say of every memory and held candidate of some turns which messages said it there."""
+    events = [each.event for each in await read_commands(connection, [considered_command(turn) for turn in turns])]
+    cited = {
+        event.candidate_id: frozenset[UUID](pointer.message_id for pointer in event.pointers)
+        for event in events
+        if isinstance(event, CandidateProposed)
+    }
+    said = []
+    for event in events:
+        if isinstance(event, Accepted | Reinforced):
+            said.append((event.turn_id, event.memory_id, cited.get(event.candidate_id, frozenset())))
+        elif isinstance(event, NotWritten):
+            said.append((event.turn_id, event.candidate_id, cited.get(event.candidate_id, frozenset())))
+    return said
+
+
+async def _injected(connection: Connection, scope: Scope, turns: Collection[TurnId]) -> list[tuple[TurnId, MemoryId]]:
+    """Say which memories stood in the contexts that were injected into some turns."""
+    rows = await connection.fetch(
+        """select t.turn_id, unnest(r.memories) as memory_id
+           from sessions.turn t join ops.read r on r.read_id = any(t.contexts) and r.tenant_id = t.tenant_id
+             and r.subject_id = t.subject_id
+           where t.tenant_id = $1 and t.subject_id = $2 and t.turn_id = any($3::uuid[])
+             and cardinality(t.contexts) > 0""",
+        scope.tenant_id,
+        scope.subject_id,
+        list(turns),
+    )
+    return [(TurnId(row["turn_id"]), MemoryId(row["memory_id"])) for row in rows]
