@@ -143,7 +143,7 @@ class Cenotaph:
         return self._sender.send(calls.suppressions())
 
     def suppress(self, description: str) -> answers.Suppression:
-        """Not remember what is described, however it is said. Takes the role `person`."""
+        """Not remember what is described, in other words too where they are recognised. Takes the role `person`."""
         return self._sender.send(calls.suppress(description))
 
     def lift(self, suppression_id: UUID) -> answers.Nothing:
@@ -285,7 +285,7 @@ class AsyncCenotaph:
         return await self._sender.send(calls.suppressions())
 
     async def suppress(self, description: str) -> answers.Suppression:
-        """Not remember what is described, however it is said. Takes the role `person`."""
+        """Not remember what is described, in other words too where they are recognised. Takes the role `person`."""
         return await self._sender.send(calls.suppress(description))
 
     async def lift(self, suppression_id: UUID) -> answers.Nothing:

@@ -76,7 +76,7 @@ def suppress(
     person: Person,
     json: Json = False,
 ) -> None:
-    """Not remember what is described, however it is said."""
+    """Not remember what is described, in other words too where they are recognised."""
     logs.configure("warning")
     with memory(person, role="person") as own:
         if lift is not None:

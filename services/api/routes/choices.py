@@ -61,7 +61,7 @@ async def list_suppressions(scope: MayChoose, door: TheDoor) -> SuppressionPage:
 async def suppress(
     scope: MayChoose, request: Annotated[DescribeRequest, Depends(body(DescribeRequest))], door: TheDoor
 ) -> SuppressionView:
-    """Not remember what is described, from now on, however it is said."""
+    """Not remember what is described, from now on, in other words too where they are recognised."""
     return await door.backend.suppress(scope, request.description)
 
 
