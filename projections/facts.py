@@ -140,6 +140,20 @@ async def memories_of_turns(
     return {MemoryId(row["memory_id"]) for row in rows}
 
 
+async def standing_memories(connection: Connection, scope: Scope, most: int) -> set[MemoryId]:
+    """Name what holds whatever one person talks about: formats, profile, procedures, the `most` important ones."""
+    rows = await connection.fetch(
+        """select memory_id from facts.memory
+           where tenant_id = $1 and subject_id = $2 and status in ('current', 'in_conflict')
+             and kind in ('format', 'profile', 'procedure')
+           order by importance desc, memory_id limit $3""",
+        scope.tenant_id,
+        scope.subject_id,
+        most,
+    )
+    return {MemoryId(row["memory_id"]) for row in rows}
+
+
 async def read_living(connection: Connection, scope: Scope, tags: Collection[bytes], recent: int) -> State:
     """Read the current and held memories of one person that carry one of these tags, and the most recent others."""
     rows = await connection.fetch(

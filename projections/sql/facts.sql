@@ -36,6 +36,8 @@ create index memory_living on {schema}.memory (tenant_id, subject_id, tag) where
 create index memory_held on {schema}.memory (held_until) where status = 'held';
 create index memory_recent on {schema}.memory (tenant_id, subject_id, recorded_at desc, memory_id);
 create index memory_turn on {schema}.memory (tenant_id, turn_id) where status in ('current', 'in_conflict');
+create index memory_standing on {schema}.memory (tenant_id, subject_id, importance desc, memory_id)
+  where status in ('current', 'in_conflict') and kind in ('format', 'profile', 'procedure');
 create index memory_cites on {schema}.memory using gin (cites);
 
 do $$

@@ -1,4 +1,4 @@
-"""What may matter to a query: proposed by meaning, by words, by being new or said beside it (R32).
+"""What may matter to a query: by meaning, by words, because it always holds, is new or was said beside it (R32).
 
 An index only proposes. Which of it is current the fact state says (facts ⊕ the events behind them), for one person, in
 the reader's transaction. `Blend` bounds how much is read: `hints` memories a path, and four turns around each of the
@@ -19,7 +19,7 @@ from events.log import read_events, read_stream_behind
 from events.model import Kind, MemoryId, Position
 from events.postgres import Connection
 from projections.changes import State, fold, touched_by
-from projections.facts import memories_of_turns, newer_events, read_memories
+from projections.facts import memories_of_turns, newer_events, read_memories, standing_memories
 from projections.index import PART as INDEX
 from projections.index import index_bodies, vector_of
 from projections.keywords import Entry, matching, statistics
@@ -32,6 +32,7 @@ from services.recall.neighbours import with_neighbours
 
 _REACH = 2  # turns in either direction
 _EACH = 4  # memories of a neighbouring turn
+_STANDING = 8  # formats, profile and procedures; as many as a context holds
 _CURRENT = frozenset({"current", "in_conflict"})
 
 
@@ -97,7 +98,9 @@ class Gathering:
         stream = memory_stream(self._scope.subject_id)
         behind = await read_stream_behind(self._connection, self._scope, stream, indexed)
         fresh = touched_by((*self._newer, *behind))
-        current = await self._current({hit.memory_id for hit in hits} | {memory for memory, _ in best} | fresh)
+        always = await standing_memories(self._connection, self._scope, _STANDING)
+        proposed = {hit.memory_id for hit in hits} | {memory for memory, _ in best}
+        current = await self._current(proposed | always | fresh)
         facts = {key: fact for key, fact in current.items() if kinds is None or fact.kind in kinds}
         relevance = self._relevance(facts, statistic)
         seeds = nlargest(self._blend.seeds, relevance, key=lambda key: (relevance[key], key))

@@ -152,7 +152,11 @@ async def _usable(
 ) -> tuple[dict[Key, tuple[MemoryBody, Freshness]], list[tuple[Key, str]]]:
     """Open the most relevant candidates, and say why the others may not be used."""
     related = [key for key, fact in candidates.facts.items() if key not in candidates.unrelated or fact.kind in ALWAYS]
-    most = nlargest(2 * blend.hints, related, key=lambda key: (candidates.relevance[key], key))
+    most = nlargest(
+        2 * blend.hints,
+        related,
+        key=lambda key: (candidates.facts[key].kind in ALWAYS, candidates.relevance[key], key),
+    )
     excluded = [(key, "unrelated") for key in sorted(candidates.facts.keys() - set(related))]
     excluded += [(key, "limit") for key in sorted(set(related) - set(most))]
     opened = await open_memories(connection, keyring, [candidates.facts[key] for key in most])

@@ -5,10 +5,11 @@ from datetime import datetime, timedelta
 
 import pytest
 
-from events.model import MemoryId, Position, Scope
+from events.model import Kind, MemoryId, Position, Scope
 from ops.bench.retrieval.everything import NO_GATES, IndexAll
 from services.governance.policy import shipped_policy
-from services.recall.recall import Recalled
+from services.recall.blend import Blend
+from services.recall.recall import Recall, Recalled
 from services.remembering.remember import Rememberer
 from services.wire.turns import TurnIn
 from tests.plant import START, Plant, planted
@@ -164,3 +165,15 @@ async def test_the_last_line_of_a_dialogue_counts_most(importer: Importer) -> No
     memories += await importer.talk(scope, "b", "我周末去爬山")
     lines = ["用户：周末天气不错", "助手：是的，适合出门", "用户：晚饭的菜里有花生酱吗？"]
     assert next(iter(await importer.ask(scope, "\n".join(lines)))) == memories[0]
+
+
+async def test_a_format_is_recalled_whatever_is_talked_about(importer: Importer) -> None:
+    """It shares no word with the query and many memories are nearer, but it holds for every answer."""
+    scope = await importer.plant.person()
+    rule = await importer.plant.remember(scope, "以后回答请用要点列表。")
+    await importer.talk(scope, "talk", *(f"第{number}号茶很好喝" for number in range(6)))
+    parts = importer.plant.composition
+    few = Recall(parts.log("reader"), parts.vault("keeper"), parts.vectors, parts.embedder, Blend(hints=3, seeds=1))
+    found = await few.recall(scope, "哪个茶好喝")
+    kinds = {each.fact.memory_id: each.fact.kind for each in found.recalled}
+    assert kinds[rule] is Kind.FORMAT
