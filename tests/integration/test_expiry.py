@@ -9,6 +9,7 @@ from events.bodies import Shredded, open_bodies
 from events.envelope import StoredEvent
 from events.model import Expired, KeyId, Position, Scope
 from events.postgres import Connection
+from services.access.rights import TokenRole
 from services.audit.evidence import Trust
 from services.audit.reading import Copies, verify
 from services.forgetting.expiry import Expiry
@@ -83,7 +84,7 @@ async def test_nothing_expires_before_its_time(plant: Plant, expiry: Expiry) -> 
     candidate = (await held(plant, scope)).memory_id
     await expiry.step(datetime.now(UTC) + timedelta(days=6))
     await plant.follow()
-    detail = await plant.composition.backend.memory(scope, candidate)
+    detail = await plant.composition.backend.memory(scope, candidate, reader=TokenRole.PERSON)
     assert detail is not None
     assert (detail.status, detail.content is not None) == (MemoryStatus.HELD, True)
 
