@@ -8,6 +8,7 @@ from services.extraction.cues import lexicon, starts
 from services.extraction.normalise import Text
 from services.extraction.proposal import Proposal
 from services.extraction.segment import Sentence
+from services.extraction.vocabulary import taste_of
 from services.extraction.wording import is_chinese, tidy_value
 
 _COPULA = re.compile(
@@ -26,6 +27,7 @@ _WORDS = (
 _NUMBER = rf"(?:{_DIGITS}|(?<![a-z])(?:{_WORDS})(?![a-z]))"
 _COUNTED = re.compile(rf"(?P<number>{_NUMBER}) ?(?P<unit>[^\d\s]?)(?P<rest>.*)", re.DOTALL)
 _BE = re.compile(r"^.*(?:[是叫在用]|(?<![a-z])(?:is|are|called|in|at|on)(?![a-z]))\s*", re.DOTALL)
+_WEAK = re.compile(r"actually(?![a-z])")  # also opens what is only added: "Actually, great city."
 _LONGEST = {True: 12, False: 5}  # characters of a Chinese value, words of an English one
 _WHOLE = frozenset({"rule", "statement", "episode"})  # frames whose value may be all that was said
 
@@ -104,6 +106,8 @@ def _elliptic(last: Proposal, sentence: Sentence, text: Text, opening: int | Non
             return None
     if start >= end:
         return None
+    if not swap and _WEAK.match(whole) and not _alike(last, text.shown[sentence.start + start : sentence.start + end]):
+        return None
     value = _placed(last, text.shown[sentence.start + start : sentence.start + end])
     return _with_value(last, value, sentence.start + end) if value else None
 
@@ -113,6 +117,14 @@ def _names(value: str) -> bool:
     chinese = is_chinese(value)
     length = len(value) if chinese else len(value.split())
     return length <= _LONGEST[chinese] and not starts("clausal", value) and lexicon()["clausal"].search(value) is None
+
+
+def _alike(last: Proposal, new: str) -> bool:
+    """Say whether a value is of the sort of the last one, a name for a name, a drink for a drink: no "great city"."""
+    same_taste = not (last.key or "").startswith("taste.") or taste_of(new.lower()) == last.key
+    return (
+        same_taste and new[:1].isupper() == last.value[:1].isupper() and new[:1].isdigit() == last.value[:1].isdigit()
+    )
 
 
 def _placed(last: Proposal, new: str) -> str | None:

@@ -54,6 +54,8 @@ def test_a_claim_restated_in_full_replaces_the_last_one(said: str, value: str) -
         ("My favourite colour is blue. Actually, let's talk about lunch.", "blue"),
         ("My favourite colour is blue. Actually, what about red?", "blue"),
         ("My favourite colour is blue. Green.", "blue"),
+        ("I live in Leeds. Actually, great city.", "Leeds"),
+        ("I love tea. Actually, great stuff.", "tea"),
     ],
 )
 def test_what_names_no_value_corrects_nobody(said: str, value: str) -> None:
