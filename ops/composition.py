@@ -42,6 +42,7 @@ from projections.vector_mirror import VectorsMirror
 from services.access.tokens import TokenSigner
 from services.describing.matcher import Matcher
 from services.extraction.extractor import Extractor, Rules
+from services.forgetting.append_only import AppendOnlyFile
 from services.forgetting.expiry import Expiry, Shredder
 from services.forgetting.finisher import Finisher
 from services.forgetting.forget import Forgetter
@@ -70,7 +71,7 @@ from services.replay.asof import History
 from services.replay.diff import Differ
 from services.replay.journal import Journal
 from services.wire.limits import Limits
-from workers import compare, erase, project, remember, roll, seal, upkeep
+from workers import compare, erase, project, remember, rewrite, roll, seal, upkeep
 from workers.delivery import Delivery, Route
 from workers.ingest import TurnStream
 from workers.jobs import ERASE, REMEMBER, TURNS, Jobs
@@ -322,6 +323,7 @@ class Composition:
                 VectorLayer(eraser, self.vectors),
                 Reads(eraser),
                 DeadLetters(eraser, self.vault("eraser")),
+                self.append_only_file,
             ),
             probes=(
                 *table_probes(prober),
@@ -336,6 +338,13 @@ class Composition:
                 NotConfigured("backup_manifest"),
             ),
         )
+
+    @cached_property
+    def append_only_file(self) -> AppendOnlyFile:
+        """The file that Redis writes."""
+        file = AppendOnlyFile(self.endpoints.redis_url)
+        self._closers.append(file.close)
+        return file
 
     async def _ask(self, scope: Scope, text: str) -> Sequence[Answer]:
         """Ask the read path as an agent would."""
@@ -399,7 +408,7 @@ class Composition:
             # what starts last is stopped first: the last checkpoint covers all that was sealed
             "seal": ([self._checkpoint, lambda: seal.seal(Sealer(self.log("sealer")))], []),
             "project": ([self._project, *comparing], []),
-            "ingest": ([], [lambda: self._turns().route()]),
+            "ingest": ([self._rewrite], [lambda: self._turns().route()]),
             "remember": (
                 [self._sweep],
                 [lambda: remember.RememberJobs(self._rememberer(), self._parking).route(self._turns_at_once)],
@@ -453,6 +462,9 @@ class Composition:
 
     async def _upkeep(self) -> None:
         await upkeep.upkeep(self.expiry, self.shredder, self.log("eraser").url, self.settings.upkeep_every_s)
+
+    async def _rewrite(self) -> None:
+        await rewrite.rewrite(self.append_only_file, self.settings.rewrite_every_s)
 
     async def _sweep(self) -> None:
         # a turn that a model is still reading is not lost

@@ -121,6 +121,7 @@ class Settings(BaseSettings):
     delivery_cap: Count = 5
     reclaim_idle_ms: Count = 30_000
     sweep_after_s: Count = 10
+    rewrite_every_s: Count = 60
     message_days: Count = 30
     upkeep_every_s: Count = 60
     compare_every_s: Annotated[int, Field(ge=0)] = 86_400

@@ -9,6 +9,7 @@ import orjson
 import redis.asyncio as redis
 
 from events.model import LayerFinding, Scope
+from services.forgetting.append_only import generated, rewritten
 from services.forgetting.layers import finding
 from services.forgetting.question import Question
 from services.forgetting.said import said_after, says
@@ -24,6 +25,8 @@ class QueueProbe:
 
     Words count in what the same person hands over: that somebody else says the same is no trace of this memory. Nor is
     what the person said anew since; those entries are neighbours.
+
+    It is `drained` at best, and `unreclaimed` while anything that was handed over may lie in the append-only file.
     """
 
     layer: ClassVar[str] = "async_queue"
@@ -32,7 +35,7 @@ class QueueProbe:
         self._client = redis.from_url(url)
 
     async def ask(self, question: Question) -> LayerFinding:
-        """Scan the streams."""
+        """Scan the streams, then see whether the server's file was rewritten since anything was handed over."""
         ids = [str(each) for each in (*question.memories, *question.messages, *question.keys)]
         entries = hits = anew = 0
         for stream in STREAMS:
@@ -50,7 +53,10 @@ class QueueProbe:
                         hits, anew = (hits, anew + 1) if later else (hits + 1, anew)
                 start = f"({page[-1][0].decode()}"
         checks = {"entries": entries, "exact_text_or_id": hits, "neighbours": anew}
-        return finding(self.layer, checks, "drained", lambda name: name == "exact_text_or_id")
+        clean = await rewritten(self._client) >= await generated(self._client)
+        return finding(
+            self.layer, checks, "drained" if clean else "unreclaimed", lambda name: name == "exact_text_or_id"
+        )
 
     async def close(self) -> None:
         """Close the connection."""
