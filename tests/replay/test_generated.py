@@ -137,7 +137,7 @@ WHO = st.integers(0, 1)
 LIVE = st.tuples(st.just("live"), WHO, st.sampled_from(sorted(Person.STEPS)), st.integers(0, 30))
 FOLLOW = st.tuples(st.just("follow"), st.sampled_from(READ_MODELS), st.integers(1, 40), st.booleans())
 SHRED, SEAL = st.tuples(st.just("shred"), WHO), st.just(("seal",))
-HISTORY = st.lists(st.one_of(LIVE, LIVE, LIVE, SEAL, FOLLOW, FOLLOW, FOLLOW, SHRED), min_size=5, max_size=60)
+HISTORY = st.lists(st.one_of(LIVE, LIVE, LIVE, SEAL, FOLLOW, FOLLOW, FOLLOW, SHRED), min_size=20, max_size=60)
 
 
 @pytest.fixture
