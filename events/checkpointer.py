@@ -15,6 +15,7 @@ from events.note import Checkpoint, Note, NoteSigner, VerifierKey
 from events.place import Place
 from events.postgres import Connection, Database
 from events.proof import consistency_spans, cover, prove, verify_consistency
+from events.sealer import read_nodes
 
 CHECKPOINTS = "checkpoints"
 SIGNING_KEYS = "signing-keys"
@@ -193,13 +194,7 @@ async def _extends(connection: Connection, last: _Head, head: _Head) -> bool:
         return False
     spans = consistency_spans(last.size, head.size)
     places = cover(spans)
-    rows = await connection.fetch(
-        "select level, index, hash from log.node join unnest($1::smallint[], $2::bigint[]) as t(level, index)"
-        " using (level, index)",
-        [level for level, _ in places],
-        [index for _, index in places],
-    )
-    nodes = {(row["level"], row["index"]): row["hash"] for row in rows}
+    nodes = await read_nodes(connection, places)
     if len(nodes) < len(set(places)):
         return False
     return verify_consistency(last.size, head.size, prove(spans, nodes), last.root, head.root)

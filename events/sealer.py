@@ -1,8 +1,11 @@
 """The sealer: one at a time gives dense positions, extends the Merkle tree and notifies (R5, ADR 0001)."""
 
+from collections.abc import Collection
+
 from events import failpoint
 from events.merkle import Range
-from events.postgres import Database
+from events.postgres import Connection, Database
+from events.proof import Place
 
 _TAKE = """
 with taken as (
@@ -59,3 +62,14 @@ class Sealer:
                 await connection.execute("select pg_notify('log', $1)", str(after.size))
                 failpoint.hit("seal.commits")
         return len(rows)
+
+
+async def read_nodes(connection: Connection, places: Collection[Place]) -> dict[Place, bytes]:
+    """Read the hashes of complete subtrees by level and index; one that is not stored is left out."""
+    rows = await connection.fetch(
+        "select level, index, hash from log.node join unnest($1::smallint[], $2::bigint[]) as t(level, index)"
+        " using (level, index)",
+        [level for level, _ in places],
+        [index for _, index in places],
+    )
+    return {(row["level"], row["index"]): row["hash"] for row in rows}

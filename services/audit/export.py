@@ -14,6 +14,7 @@ from events.errors import BadInputError
 from events.note import Checkpoint, Note
 from events.postgres import Connection
 from events.proof import Place, Span, consistency_spans, cover, inclusion_spans, prove
+from events.sealer import read_nodes
 from services.audit.bundle import (
     CHECKPOINTS,
     EVENTS,
@@ -145,13 +146,7 @@ async def _proofs(connection: Connection, manifest: Manifest, sizes: Sequence[in
 
 
 async def _nodes(connection: Connection, places: Sequence[Place]) -> dict[Place, bytes]:
-    rows = await connection.fetch(
-        "select level, index, hash from log.node join unnest($1::smallint[], $2::bigint[]) as t(level, index)"
-        " using (level, index)",
-        [level for level, _ in places],
-        [index for _, index in places],
-    )
-    found = {(row["level"], row["index"]): row["hash"] for row in rows}
+    found = await read_nodes(connection, places)
     return {place: found.get(place, bytes(32)) for place in places}  # a lost node makes a proof that does not hold
 
 
