@@ -33,7 +33,7 @@ app = App(
 for command in (
     *(demo, up, down, status, remember, recall, memories, forget, receipts, ingest),
     *(inbox, confirm, refuse, consent, suppress, explain),
-    *(replay, rebuild, migrate, api, worker, token),
+    *(replay, verify, rebuild, migrate, api, worker, token),
 ):
     app.command()(expanded(command))
 for audits in (verify, export, check, diff, key, rotate_key, cosign):
