@@ -179,7 +179,11 @@ class Keyring:
 async def intern_names(
     database: Database, tenant: TenantId, subject: UUID, lookup: bytes, names: Sequence[Name]
 ) -> dict[Name, UUID]:
-    """Map outside ids to internal ones for whoever holds a lookup secret, making those that are new."""
+    """Map outside ids to internal ones for whoever holds a lookup secret, making those that are new.
+
+    New rows are written in the order of their key: two requests that meet the same new names in another order wait for
+    each other one way round, never both.
+    """
     digests = {name: keyed_digest(lookup, *name) for name in dict.fromkeys(names)}
     async with database.connection() as connection:
         known = await _aliases(connection, tenant, subject, digests)
@@ -188,7 +192,7 @@ async def intern_names(
             await connection.execute(
                 "insert into vault.alias (tenant_id, subject_id, kind, digest, internal, sealed)"
                 " select $1, $2, k, d, i, s from unnest($3::text[], $4::bytea[], $5::uuid[], $6::bytea[])"
-                " as t(k, d, i, s) on conflict do nothing",
+                " as t(k, d, i, s) order by k, d on conflict do nothing",
                 tenant,
                 subject,
                 [kind for kind, _ in fresh],
@@ -212,8 +216,10 @@ async def _aliases(
     connection: Connection, tenant: TenantId, subject: UUID, digests: dict[Name, bytes]
 ) -> dict[Name, UUID]:
     rows = await connection.fetch(
-        "select a.kind, a.digest, a.internal from unnest($3::text[], $4::bytea[]) as t(kind, digest)"
-        " join vault.alias a on a.tenant_id = $1 and a.subject_id = $2 and a.kind = t.kind and a.digest = t.digest",
+        # the limit keeps the planner from reading all names of the person, which it takes for few
+        "select t.kind, t.digest, a.internal from unnest($3::text[], $4::bytea[]) as t(kind, digest)"
+        " cross join lateral (select a.internal from vault.alias a where a.tenant_id = $1 and a.subject_id = $2"
+        " and a.kind = t.kind and a.digest = t.digest limit 1) a",
         tenant,
         subject,
         [kind for kind, _ in digests],

@@ -60,6 +60,19 @@ async def test_aliases_are_stable_under_concurrency(stores: Stores, scope: Scope
     assert await keyrings[4].find(("turn", "never seen")) is None
 
 
+async def test_requests_that_name_the_same_ids_in_another_order_do_not_lock_each_other_out(
+    stores: Stores, scope: Scope
+) -> None:
+    """Batches of new outside ids, each asked for from both ends at once, are all answered alike."""
+    keyrings = await asyncio.gather(*(stores.vault.keyring(scope) for _ in range(20)))
+    for batch in range(6):
+        names = [("turn", f"{batch}-{n}") for n in range(500)]
+        answers = await asyncio.gather(
+            *(keyring.intern(names[:: 1 - 2 * (n % 2)]) for n, keyring in enumerate(keyrings))
+        )
+        assert all(answer == answers[0] for answer in answers)
+
+
 async def test_subjects_are_stable_under_concurrency(stores: Stores, scope: Scope) -> None:
     """A person's outside id leads to one internal id, however many ask for it first."""
     found = await asyncio.gather(*(stores.vault.subject(scope.tenant_id, "沈-17") for _ in range(20)))
