@@ -35,8 +35,9 @@ demo: setup ## Play a conversation through the whole path and forget one thing o
 test: setup ## Run every test but the long ones
 	@$(PY) -m pytest -m "not long"
 
-test-long: setup ## Run the long tests
-	@$(PY) -m pytest -m long
+test-long: setup ## Run the long tests, and seek new counter-examples to the laws
+	@$(PY) -m pytest -m long --hypothesis-profile=searching
+	@$(PY) -m pytest -m "not long" --hypothesis-profile=searching tests/unit
 
 lint: setup ## Check rules and format
 	@$(PY) -m ruff check .
