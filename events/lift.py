@@ -100,6 +100,10 @@ def _at(position: int | None) -> str:
 
 
 STEPS: Steps = {
+    # nobody knows any more who asked for it; what may have been asked for is kept
+    ("accepted", 1): Step(lambda old: {**old, "explicit": True}),
+    ("reinforced", 1): Step(lambda old: {**old, "explicit": False}),
+    ("expired", 1): Step(lambda old: {**old, "reason": "time"}),
     ("turn_considered", 1): Step(
         lambda old: {**old, "fallback": None, "notes": {}}
     ),  # no extractor stood in for another

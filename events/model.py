@@ -278,9 +278,13 @@ class CandidateProposed(Event):
 
 
 class Accepted(Event):
-    """The candidate is now version `version` of memory `memory_id`. `cites` are the messages it rests on."""
+    """The candidate is now version `version` of memory `memory_id`. `cites` are the messages it rests on.
+
+    `explicit` says that the person asked to remember it: upkeep never ends such a memory (R53).
+    """
 
     type = "accepted"
+    schema_version: ClassVar[int] = 2
     candidate_id: MemoryId
     memory_id: MemoryId
     version: int
@@ -289,6 +293,7 @@ class Accepted(Event):
     confidence: int
     importance: int
     cites: tuple[MessageId, ...]
+    explicit: bool = False
 
 
 class Superseded(Event):
@@ -301,13 +306,15 @@ class Superseded(Event):
 
 
 class Reinforced(Event):
-    """The candidate says again what version `version` says."""
+    """The candidate says again what version `version` says; `explicit` as in `accepted`."""
 
     type = "reinforced"
+    schema_version: ClassVar[int] = 2
     candidate_id: MemoryId
     memory_id: MemoryId
     version: int
     turn_id: TurnId
+    explicit: bool = False
 
 
 class NotWritten(Event):
@@ -412,15 +419,41 @@ class Tombstoned(Event):
 
 
 class Expired(Event):
-    """Was kept as long as it may be: candidates nobody decided about (R13), messages no living memory cites (R10).
+    """Is kept no longer, for a reason that nobody had to state.
 
-    Fenced like what a tombstone names; `keys` are destroyed. A body that is missing with this event is a stone.
+    `time`: candidates nobody decided about (R13) and messages no living memory cites (R10), when their time was over.
+    `capacity`: the least valuable of a kind that was full. `decayed`: what nobody said again or used until it was worth
+    nothing (R53). Never what the person asked to remember. Fenced like what a tombstone names; `keys` are destroyed. A
+    body that is missing with this event is a stone.
     """
 
     type = "expired"
+    schema_version: ClassVar[int] = 2
+    reason: Literal["time", "capacity", "decayed"] = "time"
     memories: tuple[MemoryId, ...]
     messages: tuple[MessageId, ...]
     keys: tuple[KeyId, ...]
+
+
+class Used(Event):
+    """These memories were given to an agent since it was last noted; reads themselves are kept for some days only."""
+
+    type = "used"
+    memories: tuple[MemoryId, ...]
+
+
+class Tiered(Event):
+    """The current versions of these memories changed their tier (R53); `sources` are the events that brought them.
+
+    Only two tiers are noted, as only they do something: `cold` memories have no row in the vector index, and are found
+    by their words; a `hot` one has it back.
+    """
+
+    type = "tiered"
+    tier: Literal["hot", "cold"]
+    reason: Literal["used", "unused"]
+    memories: tuple[MemoryId, ...]
+    sources: tuple[EventId, ...]
 
 
 class LayerFinding(Frozen):
@@ -462,6 +495,8 @@ EVENT_TYPES: dict[tuple[str, int], type[Event]] = {
         TurnConsidered,
         Tombstoned,
         Expired,
+        Used,
+        Tiered,
         ErasureVerified,
     )
 }

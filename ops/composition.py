@@ -1,6 +1,6 @@
 """The one place where everything is wired: a process takes from here what it runs."""
 
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import time, timedelta
 from functools import cached_property
@@ -13,7 +13,7 @@ from events.checkpointer import Checkpointer
 from events.errors import UnavailableError
 from events.keyfile import key_file
 from events.log import EventLog
-from events.model import Scope, TenantId
+from events.model import Kind, Scope, TenantId
 from events.place import Folder, Place
 from events.postgres import Database
 from events.provider import FileProvider
@@ -43,7 +43,6 @@ from services.access.tokens import TokenSigner
 from services.describing.matcher import Matcher
 from services.extraction.extractor import Extractor, Rules
 from services.forgetting.append_only import AppendOnlyFile
-from services.forgetting.expiry import Expiry, Shredder
 from services.forgetting.finisher import Finisher
 from services.forgetting.forget import Forgetter
 from services.forgetting.keywords import KeywordProbe
@@ -70,6 +69,11 @@ from services.remembering.remember import Rememberer
 from services.replay.asof import History
 from services.replay.diff import Differ
 from services.replay.journal import Journal
+from services.upkeep.expiry import Expiry, Shredder
+from services.upkeep.fading import Capacity, Decay
+from services.upkeep.round import Round
+from services.upkeep.rules import UpkeepRules, shipped_rules
+from services.upkeep.tiers import Tiers, Use
 from services.wire.limits import Limits
 from workers import compare, erase, project, remember, rewrite, roll, seal, upkeep
 from workers.delivery import Delivery, Route
@@ -451,9 +455,19 @@ class Composition:
         await seal.checkpoint(self.checkpointer, settings.checkpoint_every_s, settings.checkpoint_every_events)
 
     @cached_property
-    def expiry(self) -> Expiry:
-        """Ends what was kept as long as it may be."""
-        return Expiry(self.log("eraser"), self.settings.message_days)
+    def expiry(self) -> Round:
+        """Ends what was kept as long as it may be; looked at all the time."""
+        return Round(Expiry(self.log("eraser"), self.settings.message_days))
+
+    def tidying(self, rules: UpkeepRules | None = None, capacity: Mapping[Kind, int] | None = None) -> Round:
+        """What upkeep looks at once a day, in the order in which one job prepares for the next."""
+        eraser, rules = self.log("eraser"), rules or shipped_rules()
+        return Round(
+            Use(eraser, rules),
+            Decay(eraser, rules),
+            Capacity(eraser, capacity or shipped_policy().capacity, rules),
+            Tiers(eraser, rules),
+        )
 
     @cached_property
     def shredder(self) -> Follower:
@@ -461,7 +475,8 @@ class Composition:
         return Follower(Shredder(self.vault("eraser")), self.log("eraser"))
 
     async def _upkeep(self) -> None:
-        await upkeep.upkeep(self.expiry, self.shredder, self.log("eraser").url, self.settings.upkeep_every_s)
+        every_s = (self.settings.upkeep_every_s, self.settings.tidy_every_s)
+        await upkeep.upkeep(self.expiry, self.tidying(), self.shredder, self.log("eraser").url, every_s)
 
     async def _rewrite(self) -> None:
         await rewrite.rewrite(self.append_only_file, self.settings.rewrite_every_s)

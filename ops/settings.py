@@ -124,6 +124,7 @@ class Settings(BaseSettings):
     rewrite_every_s: Count = 60
     message_days: Count = 30
     upkeep_every_s: Count = 60
+    tidy_every_s: Count = 86_400
     compare_every_s: Annotated[int, Field(ge=0)] = 86_400
     vectors_within_ms: Count = 3_000
     key_roll_at: TimeOfDay = "03:00"

@@ -22,21 +22,33 @@ from events.model import (
     Reinforced,
     Resolved,
     Superseded,
+    Tiered,
     Tombstoned,
     TurnId,
+    Used,
 )
 
 Status = Literal["current", "in_conflict", "superseded", "held", "expired", "forgotten"]
 
+CURRENT: Final[frozenset[Status]] = frozenset({"current", "in_conflict"})
+"""What agents are given, each with its mark."""
+
 LIVING: Final = frozenset({"current", "in_conflict", "held"})
 """What a new statement meets, and the person sees."""
+
+STONES: Final[frozenset[Status]] = frozenset({"forgotten", "expired"})
+"""What nobody reads again."""
+
+_KEPT: Final[frozenset[Status]] = frozenset({"current", "in_conflict", "superseded", "held"})
 
 
 @dataclass(frozen=True, slots=True)
 class Fact:
     """One version of one memory, without its content. Confidence and importance are thousandths.
 
-    `verified_at` is when the person last said it (R14).
+    `verified_at` is when the person last said it (R14), `used_at` when it was last noted that an agent was given it.
+    `asked` says that the person asked to remember it, this version or an earlier one. A `cold` one has no row in the
+    vector index.
     """
 
     memory_id: MemoryId
@@ -51,6 +63,9 @@ class Fact:
     occurred_at: datetime
     recorded_at: datetime
     verified_at: datetime
+    used_at: datetime | None = None
+    asked: bool = False
+    cold: bool = False
     reinforced: int = 0
     source_forgotten: bool = False
     gate: str | None = None
@@ -78,6 +93,7 @@ def fact_of(stored: StoredEvent) -> Fact | None:
             occurred_at=stored.occurred_at,
             recorded_at=stored.recorded_at,
             verified_at=stored.said_at,
+            asked=event.explicit,
         )
     if isinstance(event, NotWritten) and event.outcome is Outcome.HELD:
         return Fact(
@@ -111,7 +127,7 @@ def touched(stored: StoredEvent) -> set[MemoryId]:
         return {event.memory_id, *event.settled}
     if isinstance(event, Superseded | Reinforced):
         return {event.memory_id}
-    if isinstance(event, Expired):
+    if isinstance(event, Expired | Used | Tiered):
         return {*event.memories}
     fact = fact_of(stored)
     return set() if fact is None else {fact.memory_id}
@@ -130,6 +146,8 @@ def fold(state: State, events: Iterable[StoredEvent]) -> State:
         if (fact := fact_of(stored)) is not None:
             # no decider writes a version behind the tombstone; whoever does resurrects nothing
             gone = fact.memory_id in stones
+            before = state.get((fact.memory_id, fact.version - 1))
+            fact = replace(fact, asked=fact.asked or (before is not None and before.asked))
             state[fact.memory_id, fact.version] = replace(fact, status="forgotten") if gone else fact
         elif isinstance(event := stored.event, Tombstoned):
             stones |= _bury(state, event)
@@ -160,16 +178,28 @@ def _change(state: State, stored: StoredEvent) -> None:
         place = event.memory_id, event.version
         if (old := state.get(place)) is not None:
             verified_at = max(old.verified_at, stored.said_at)
-            state[place] = replace(old, reinforced=old.reinforced + 1, verified_at=verified_at)
+            state[place] = replace(
+                old, reinforced=old.reinforced + 1, verified_at=verified_at, asked=old.asked or event.explicit
+            )
     elif isinstance(event, Conflicted):
         _move(state, event.memories, {"current"}, "in_conflict")
     elif isinstance(event, Resolved):
         _move(state, {event.memory_id}, {"in_conflict"}, "current")
         _move(state, event.settled, {"in_conflict", "held"}, "superseded")
     elif isinstance(event, Expired):
-        for memory in event.memories:
-            if (held := state.get((memory, 1))) is not None and held.status == "held":
-                state[memory, 1] = replace(held, status="expired")
+        _move(state, event.memories, _KEPT, "expired")
+    elif isinstance(event, Used | Tiered):
+        _note(state, stored, event)
+
+
+def _note(state: State, stored: StoredEvent, event: Used | Tiered) -> None:
+    """Write down what upkeep noted about the versions that are current."""
+    for place, fact in list(state.items()):
+        if fact.memory_id in event.memories and fact.status in CURRENT:
+            if isinstance(event, Used):
+                state[place] = replace(fact, used_at=stored.said_at)
+            else:
+                state[place] = replace(fact, cold=event.tier == "cold")
 
 
 def _move(state: State, memories: Collection[MemoryId], before: Collection[Status], after: Status) -> None:

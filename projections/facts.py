@@ -11,7 +11,7 @@ from events.envelope import StoredEvent
 from events.log import read_stream
 from events.model import EventId, Kind, MemoryId, MessageId, Scope, TurnId
 from events.postgres import Connection, Row
-from projections.changes import Fact, State, fact_of, fold, touched_by
+from projections.changes import STONES, Fact, State, fact_of, fold, touched_by
 from projections.index import IndexReader
 from projections.model import Tables
 from projections.unreadable import readable
@@ -60,21 +60,25 @@ class Facts(Tables):
             f"""insert into {place}.memory as m (tenant_id, subject_id, tag, {_COLUMNS})
                 select $1, $2, t.tag, t.memory_id, t.version, t.status, t.event_id, t.kind, t.confidence, t.importance,
                        coalesce(t.cites::uuid[], '{{}}'), t.turn_id, t.occurred_at, t.recorded_at,
-                       t.verified_at, t.reinforced, t.source_forgotten, t.gate, t.reason, t.held_until
+                       t.verified_at, t.used_at, t.asked, t.cold,
+                       t.reinforced, t.source_forgotten, t.gate, t.reason, t.held_until
                 from unnest($3::bytea[], $4::uuid[], $5::integer[], $6::text[], $7::uuid[], $8::text[], $9::integer[],
                             $10::integer[], $11::text[], $12::uuid[], $13::timestamptz[], $14::timestamptz[],
-                            $15::timestamptz[], $16::integer[], $17::boolean[], $18::text[], $19::text[],
-                            $20::timestamptz[])
+                            $15::timestamptz[], $16::timestamptz[], $17::boolean[], $18::boolean[], $19::integer[],
+                            $20::boolean[], $21::text[], $22::text[], $23::timestamptz[])
                   as t(tag, memory_id, version, status, event_id, kind, confidence, importance, cites, turn_id,
-                       occurred_at, recorded_at, verified_at, reinforced, source_forgotten, gate, reason, held_until)
+                       occurred_at, recorded_at, verified_at, used_at, asked, cold,
+                       reinforced, source_forgotten, gate, reason, held_until)
                 on conflict (tenant_id, memory_id, version) do update set
                   status = excluded.status, reinforced = excluded.reinforced,
                   source_forgotten = excluded.source_forgotten, verified_at = excluded.verified_at,
+                  used_at = excluded.used_at, asked = excluded.asked, cold = excluded.cold,
                   event_id = excluded.event_id,
                   confidence = excluded.confidence, importance = excluded.importance, cites = excluded.cites,
                   turn_id = excluded.turn_id, occurred_at = excluded.occurred_at, recorded_at = excluded.recorded_at,
                   gate = excluded.gate, reason = excluded.reason, held_until = excluded.held_until,
-                  tag = case when excluded.status = 'forgotten' then null else coalesce(excluded.tag, m.tag) end""",
+                  tag = case when excluded.status in ('forgotten', 'expired') then null
+                             else coalesce(excluded.tag, m.tag) end""",
             scope.tenant_id,
             scope.subject_id,
             [_tag(tags.get(fact.event_id), fact) for fact in changed],
@@ -90,7 +94,7 @@ class Facts(Tables):
 
 
 def _tag(tag: str | None, fact: Fact) -> bytes | None:
-    return bytes.fromhex(tag) if tag is not None and fact.status != "forgotten" else None
+    return bytes.fromhex(tag) if tag is not None and fact.status not in STONES else None
 
 
 def _column(fact: Fact, name: str) -> object:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from events.envelope import StoredEvent
-from events.model import Accepted, EventId, IndexBody, MemoryId, Resolved, Scope, Superseded, Tombstoned
+from events.model import Accepted, EventId, Expired, IndexBody, MemoryId, Resolved, Scope, Superseded, Tombstoned
 from events.postgres import Connection
 from projections.index import IndexReader
 from projections.model import Tables
@@ -32,7 +32,7 @@ class Keywords(Tables):
         self._index = index
 
     async def apply(self, connection: Connection, place: str, events: Sequence[StoredEvent]) -> None:
-        """Index accepted versions; drop what was superseded, settled or forgotten."""
+        """Index accepted versions; drop what was superseded, settled, forgotten or has expired."""
         accepted: dict[Scope, list[StoredEvent]] = defaultdict(list)
         for stored in events:
             if isinstance(stored.event, Accepted):
@@ -61,11 +61,11 @@ class Keywords(Tables):
                     event.memory_id,
                     event.version,
                 )
-            elif isinstance(event, Tombstoned | Resolved):
+            elif isinstance(event, Tombstoned | Expired | Resolved):
                 await connection.execute(
                     f"delete from {place}.entry where tenant_id = $1 and memory_id = any($2::uuid[])",
                     scope.tenant_id,
-                    list(event.memories if isinstance(event, Tombstoned) else event.settled),
+                    list(event.settled if isinstance(event, Resolved) else event.memories),
                 )
 
 

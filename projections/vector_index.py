@@ -9,7 +9,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from events.envelope import StoredEvent
-from events.model import Accepted, MemoryId, Position, Resolved, Scope, Tombstoned
+from events.log import read_events
+from events.model import (
+    Accepted,
+    EventId,
+    Expired,
+    IndexBody,
+    MemoryId,
+    Position,
+    Resolved,
+    Scope,
+    Tiered,
+    Tombstoned,
+)
 from events.postgres import Connection
 from projections.index import IndexReader, vector_of
 from projections.milvus import Milvus
@@ -29,32 +41,48 @@ class Collection(Protocol):
 async def follow(
     collection: Collection, index: IndexReader, connection: Connection, events: Sequence[StoredEvent]
 ) -> None:
-    """Write accepted versions and delete what was forgotten or settled, person by person, in order."""
+    """Write what was accepted or is used again, delete what was forgotten, has expired, is settled or cold.
+
+    Person by person; what happened last to a memory in this batch decides.
+    """
     by_person: dict[Scope, list[StoredEvent]] = defaultdict(list)
     for event in events:
-        if event.type in {Accepted.type, Tombstoned.type, Resolved.type}:
+        if isinstance(event.event, Accepted | Tombstoned | Expired | Resolved | Tiered):
             by_person[event.scope].append(event)
     for scope, own in by_person.items():
+        sources = await read_events(connection, {source for each in own for source in _sources(each)})
         # a body that was fenced meanwhile does not open, so it is not written after its tombstone
-        bodies = await index.read(connection, scope, own)
-        await collection.upsert(
-            [
-                Row(
-                    scope,
-                    stored.event.memory_id,
-                    stored.event.version,
-                    stored.position or Position(0),
-                    vector_of(body),
-                )
-                for stored in own
-                if isinstance(stored.event, Accepted)
-                and (body := bodies.get(stored.event_id)) is not None
-                and comparable(vector_of(body))
-            ]
-        )
-        gone = {memory for each in own if isinstance(each.event, Tombstoned) for memory in each.event.memories}
-        gone |= {memory for each in own if isinstance(each.event, Resolved) for memory in each.event.settled}
-        await collection.delete(scope, gone)
+        bodies = await index.read(connection, scope, [*own, *sources.values()])
+        rows: dict[MemoryId, Row | None] = {}
+        for stored in own:
+            rows.update(dict.fromkeys(_gone(stored)))
+            for brought in (stored, *(sources[source] for source in _sources(stored) if source in sources)):
+                if (row := _row(brought, stored.position, bodies.get(brought.event_id))) is not None:
+                    rows[row.memory_id] = row
+        await collection.upsert([row for row in rows.values() if row is not None])
+        await collection.delete(scope, {memory for memory, row in rows.items() if row is None})
+
+
+def _sources(stored: StoredEvent) -> Sequence[EventId]:
+    """Name the events whose vectors an event brings back."""
+    event = stored.event
+    return event.sources if isinstance(event, Tiered) and event.tier == "hot" else ()
+
+
+def _gone(stored: StoredEvent) -> Sequence[MemoryId]:
+    """Name the memories an event takes out of the index."""
+    event = stored.event
+    if isinstance(event, Tombstoned | Expired) or (isinstance(event, Tiered) and event.tier == "cold"):
+        return event.memories
+    return event.settled if isinstance(event, Resolved) else ()
+
+
+def _row(brought: StoredEvent, position: Position | None, body: IndexBody | None) -> Row | None:
+    """Return the row of the version an event brought, as of another event; None where it has no vector to compare."""
+    event = brought.event
+    if not isinstance(event, Accepted) or body is None or not comparable(vector_of(body)):
+        return None
+    return Row(brought.scope, event.memory_id, event.version, position or Position(0), vector_of(body))
 
 
 class VectorIndex:
@@ -79,7 +107,7 @@ class VectorIndex:
         await collection.ensure()
 
     async def apply(self, connection: Connection, place: str, events: Sequence[StoredEvent]) -> None:
-        """Write accepted versions, delete forgotten memories, in order."""
+        """Write and delete rows, as the events say, in order."""
         await follow(await self._at(place), self._index, connection, events)
 
     async def swap(self, connection: Connection, place: str, built: str) -> str:

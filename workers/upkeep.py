@@ -1,22 +1,24 @@
-"""The upkeep worker: ends what was kept as long as it may be, and destroys it."""
+"""The upkeep worker: rounds of what is due at any time and of what is looked at once a day, and the shredder."""
 
 import asyncio
 
 from projections.follower import Follower
-from services.forgetting.expiry import Expiry
+from services.upkeep.round import Round
 from workers.loop import forever
 from workers.project import project
 
 
-async def upkeep(expiry: Expiry, shredder: Follower, url: str, every_s: float) -> None:
-    """Expire and shred until cancelled.
+async def upkeep(often: Round, seldom: Round, shredder: Follower, url: str, every_s: tuple[float, float]) -> None:
+    """Do rounds and shred until cancelled.
 
     Args:
-        expiry: appends what is due.
+        often: ends what has been kept long enough.
+        seldom: everything else.
         shredder: destroys what the log says is due.
         url: the log's database, for the notifications of the sealer.
-        every_s: how long to wait when nothing is due.
+        every_s: how long either round waits when it finds nothing to do.
     """
     async with asyncio.TaskGroup() as group:
-        group.create_task(forever("expire", expiry.step, lambda: asyncio.sleep(every_s)), name="expire")
+        group.create_task(forever("expire", often.step, lambda: asyncio.sleep(every_s[0])), name="expire")
+        group.create_task(forever("tidy", seldom.step, lambda: asyncio.sleep(every_s[1])), name="tidy")
         group.create_task(project([shredder], url), name="shred")

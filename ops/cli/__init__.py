@@ -20,6 +20,7 @@ from ops.cli.replay import replay
 from ops.cli.signing import cosign, key, rotate_key
 from ops.cli.status import status
 from ops.cli.up import down, up
+from ops.cli.upkeep import upkeep
 from ops.cli.verify import verify
 
 __all__ = ["app"]
@@ -33,7 +34,7 @@ app = App(
 for command in (
     *(demo, up, down, status, remember, recall, memories, forget, receipts, ingest),
     *(inbox, confirm, refuse, consent, suppress, explain),
-    *(replay, verify, rebuild, migrate, api, worker, token),
+    *(replay, verify, rebuild, upkeep, migrate, api, worker, token),
 ):
     app.command()(expanded(command))
 for audits in (verify, export, check, diff, key, rotate_key, cosign):

@@ -30,6 +30,9 @@ create table {schema}.memory (
   recorded_at    timestamptz not null,
   held_until     timestamptz,
   verified_at    timestamptz not null, -- when the person last said it
+  used_at        timestamptz, -- when it was last noted that an agent was given it
+  asked          boolean not null, -- the person asked to remember it
+  cold           boolean not null, -- no row in the vector index
   primary key (tenant_id, memory_id, version)
 );
 create index memory_living on {schema}.memory (tenant_id, subject_id, tag) where status in ('current', 'in_conflict', 'held');

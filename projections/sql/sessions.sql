@@ -33,6 +33,7 @@ create table {schema}.message (
   primary key (tenant_id, message_id)
 );
 create index message_kept on {schema}.message (recorded_at) where not forgotten;
+create index message_own on {schema}.message (tenant_id, subject_id) where not forgotten;
 create index message_turn on {schema}.message (tenant_id, turn_id);
 
 do $$

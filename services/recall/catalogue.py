@@ -159,7 +159,7 @@ def _view(
     stones: Mapping[UUID, Gone],
     permission: Permission,
 ) -> MemoryView:
-    held = fact.status in {"held", "expired"}
+    held = fact.status == "held" or (fact.status == "expired" and fact.gate is not None)
     stone = MemoryView(
         memory_id=fact.memory_id,
         version=None if held else fact.version,

@@ -170,6 +170,7 @@ def events_of(decision: Decision, turn: TurnId, hold: timedelta, now: StoredEven
                 memory_id=decision.memory_id,
                 version=decision.version,
                 turn_id=turn,
+                explicit=candidate.explicit,
             )
         )
     else:
@@ -187,6 +188,7 @@ def events_of(decision: Decision, turn: TurnId, hold: timedelta, now: StoredEven
                 confidence=thousandths(candidate.confidence),
                 importance=thousandths(candidate.importance),
                 cites=cites,
+                explicit=candidate.explicit,
             )
         )
     return events

@@ -68,6 +68,7 @@ def confirm(own: Opened, stream: Sequence[StoredEvent], living: Iterable[Opened]
         confidence=_CERTAIN,
         importance=_importance(stream, held.memory_id),
         cites=held.cites,
+        explicit=True,
     )
     before = [Superseded(memory_id=memory, version=version - 1, by_version=version)] if against else []
     settled = {held.memory_id, *(fact.memory_id for fact in against if fact.status == "in_conflict")} - {memory}

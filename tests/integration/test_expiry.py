@@ -12,7 +12,7 @@ from events.postgres import Connection
 from services.access.rights import TokenRole
 from services.audit.evidence import Trust
 from services.audit.reading import Copies, verify
-from services.forgetting.expiry import Expiry
+from services.upkeep.round import Round
 from services.wire.memories import MemoryStatus
 from services.wire.recall import ContextRequest
 from services.wire.turns import Verdict
@@ -30,7 +30,7 @@ async def plant(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Plant
 
 
 @pytest.fixture
-async def expiry(plant: Plant) -> Expiry:
+async def expiry(plant: Plant) -> Round:
     """Give the job of the worker."""
     return plant.composition.expiry
 
@@ -41,7 +41,7 @@ async def held(plant: Plant, scope: Scope) -> Verdict:
     return next(each for each in verdicts if each.outcome == "held")
 
 
-async def after(plant: Plant, expiry: Expiry, wait: str) -> None:
+async def after(plant: Plant, expiry: Round, wait: str) -> None:
     """Let time pass, let the worker do what is due, and let every follower see it."""
     await expiry.step(datetime.now(UTC) + LATER[wait])
     await plant.follow()
@@ -61,7 +61,7 @@ async def keys_of(plant: Plant, *events: StoredEvent) -> set[KeyId]:
     return await plant.composition.vault("opener").present(part.key_id for event in events for part in event.parts)
 
 
-async def test_a_held_candidate_expires_after_its_week(plant: Plant, expiry: Expiry) -> None:
+async def test_a_held_candidate_expires_after_its_week(plant: Plant, expiry: Round) -> None:
     """Until then it is listed; afterwards it is no longer held, nor readable, nor there to be forgotten."""
     scope = await plant.person()
     candidate = (await held(plant, scope)).memory_id
@@ -78,7 +78,7 @@ async def test_a_held_candidate_expires_after_its_week(plant: Plant, expiry: Exp
     assert not await plant.composition.vault("opener").present(event.keys)
 
 
-async def test_nothing_expires_before_its_time(plant: Plant, expiry: Expiry) -> None:
+async def test_nothing_expires_before_its_time(plant: Plant, expiry: Round) -> None:
     """A candidate that is held today, and a message that was said today, stay."""
     scope = await plant.person()
     candidate = (await held(plant, scope)).memory_id
@@ -89,7 +89,7 @@ async def test_nothing_expires_before_its_time(plant: Plant, expiry: Expiry) -> 
     assert (detail.status, detail.content is not None) == (MemoryStatus.HELD, True)
 
 
-async def test_messages_expire_unless_a_living_memory_cites_them(plant: Plant, expiry: Expiry) -> None:
+async def test_messages_expire_unless_a_living_memory_cites_them(plant: Plant, expiry: Round) -> None:
     """After a month small talk and every answer are stones; what a memory rests on stays until it is superseded."""
     scope = await plant.person()
     memory = await plant.remember(scope, "我住在苏州", "好的。")
@@ -112,7 +112,7 @@ async def test_messages_expire_unless_a_living_memory_cites_them(plant: Plant, e
     assert [[source.state for source in each.sources] for each in detail.versions] == [["expired"], ["readable"]]
 
 
-async def test_a_turn_that_was_not_considered_keeps_its_messages(plant: Plant, expiry: Expiry) -> None:
+async def test_a_turn_that_was_not_considered_keeps_its_messages(plant: Plant, expiry: Round) -> None:
     """Whatever its age, it may still become a memory; once it was considered its answer goes."""
     scope = await plant.person()
     answer = await plant.store(scope, plant.turn("我住在苏州", "好的。"))
@@ -127,7 +127,7 @@ async def test_a_turn_that_was_not_considered_keeps_its_messages(plant: Plant, e
     assert await keys_of(plant, turn) == {turn.parts[0].key_id}
 
 
-async def test_facts_that_lag_behind_expire_nothing(plant: Plant, expiry: Expiry) -> None:
+async def test_facts_that_lag_behind_expire_nothing(plant: Plant, expiry: Round) -> None:
     """A memory that was accepted a moment ago keeps the message it cites, though no read model knows it yet."""
     scope = await plant.person()
     await plant.say(scope, "早上好！", "早！")
@@ -144,7 +144,7 @@ async def test_facts_that_lag_behind_expire_nothing(plant: Plant, expiry: Expiry
     )
 
 
-async def test_expiring_and_shredding_again_changes_nothing(plant: Plant, expiry: Expiry) -> None:
+async def test_expiring_and_shredding_again_changes_nothing(plant: Plant, expiry: Round) -> None:
     """A step repeated before the read models followed appends nothing; a shredder that died begins its batch again."""
     scope = await plant.person()
     await held(plant, scope)
@@ -167,7 +167,7 @@ async def test_expiring_and_shredding_again_changes_nothing(plant: Plant, expiry
     assert not {*first.messages, *first.keys} & {*second.messages, *second.keys}
 
 
-async def test_the_audit_takes_an_expired_body_for_a_stone(plant: Plant, expiry: Expiry) -> None:
+async def test_the_audit_takes_an_expired_body_for_a_stone(plant: Plant, expiry: Round) -> None:
     """A body that went with its event is no fault; every read model rebuilt from the log says the same as before."""
     scope = await plant.person()
     candidate = (await held(plant, scope)).memory_id

@@ -35,11 +35,13 @@ from events.model import (
     Scope,
     SessionId,
     Superseded,
+    Tiered,
     Tombstoned,
     TurnConsidered,
     TurnFinalized,
     TurnId,
     TurnStatus,
+    Used,
 )
 from events.vault import Vault
 from projections.sessions import message_part
@@ -65,6 +67,7 @@ class Person:
     index: dict[tuple[MemoryId, int], IndexBody] = field(default_factory=dict)
     fenced: list[tuple[EventId, tuple[KeyId, ...]]] = field(default_factory=list)
     stones: dict[MemoryId, int] = field(default_factory=dict)
+    born: dict[MemoryId, EventId] = field(default_factory=dict)
 
     STEPS: ClassVar[dict[str, int]] = {
         "accept": 6,
@@ -75,6 +78,9 @@ class Person:
         "forget": 3,
         "resurrect": 2,
         "expire": 2,
+        "fade": 1,
+        "use": 1,
+        "tier": 4,
     }
 
     async def live(self, steps: int) -> None:
@@ -118,7 +124,13 @@ class Person:
         """Hear the same again."""
         if self.living:
             memory, version = self.random.choice(list(self.living.items()))
-            event = Reinforced(candidate_id=MemoryId(uuid4()), memory_id=memory, version=version, turn_id=turn)
+            event = Reinforced(
+                candidate_id=MemoryId(uuid4()),
+                memory_id=memory,
+                version=version,
+                turn_id=turn,
+                explicit=self.random.random() < 0.3,
+            )
             await self._decide(NewEvent(event, NOW), turn=turn)
 
     async def hold(self, turn: TurnId) -> None:
@@ -151,6 +163,36 @@ class Person:
             event = Expired(memories=(memory,), messages=messages, keys=every)
             command = await self.append(memory_stream(self.scope.subject_id), NewEvent(event, NOW))
             self.fenced.append((event_id_of(command, 0), every))
+
+    async def fade(self, turn: TurnId) -> None:
+        """Let upkeep end a living memory."""
+        del turn
+        if self.living:
+            memory = self.random.choice(list(self.living))
+            keys = tuple(self.keys[memory])
+            event = Expired(reason="decayed", memories=(memory,), messages=(), keys=keys)
+            command = await self.append(memory_stream(self.scope.subject_id), NewEvent(event, NOW))
+            self.fenced.append((event_id_of(command, 0), keys))
+            del self.living[memory]
+
+    async def use(self, turn: TurnId) -> None:
+        """Note that some memories were used."""
+        del turn
+        if used := [memory for memory in self.living if self.random.random() < 0.5]:
+            at = NOW + timedelta(seconds=self.random.randint(0, 9))
+            await self.append(memory_stream(self.scope.subject_id), NewEvent(Used(memories=tuple(used)), at))
+
+    async def tier(self, turn: TurnId) -> None:
+        """Let some memories cool, or bring some back that may never have been cold."""
+        del turn
+        if moved := [memory for memory in self.living if self.random.random() < 0.5]:
+            event = Tiered(
+                tier=self.random.choice(("hot", "cold")),
+                reason="unused",
+                memories=tuple(moved),
+                sources=tuple(self.born[memory] for memory in moved),
+            )
+            await self.append(memory_stream(self.scope.subject_id), NewEvent(event, NOW))
 
     async def reject(self, turn: TurnId) -> None:
         """Refuse a candidate."""
@@ -195,7 +237,10 @@ class Person:
 
     async def _decide(self, *events: NewEvent, turn: TurnId) -> None:
         considered = TurnConsidered(turn_id=turn, counts={"any": 1}, extractor="dice", policy_digest="none")
-        await self.append(memory_stream(self.scope.subject_id), *events, NewEvent(considered, NOW))
+        command = await self.append(memory_stream(self.scope.subject_id), *events, NewEvent(considered, NOW))
+        for ordinal, each in enumerate(events):
+            if isinstance(each.event, Accepted):
+                self.born[each.event.memory_id] = event_id_of(command, ordinal)
 
     async def _accepted(self, memory: MemoryId, version: int, turn: TurnId) -> NewEvent:
         (key,) = await self.keyring.lease(1)
@@ -210,6 +255,7 @@ class Person:
             confidence=self.random.randint(0, 1000),
             importance=self.random.randint(0, 1000),
             cites=self.said[turn][: self.random.randint(0, 2)],
+            explicit=self.random.random() < 0.3,
         )
         body = self.index[memory, version] = self._index()
         parts = (Part(MEMORY_PART, self._memory(), key), Part("index", body, key))

@@ -28,10 +28,10 @@ def truth(events: Iterable[StoredEvent]) -> Truth:
             stones.insert(0, 0)  # forgotten before this version was written: it never lived
         until = stones[0] if stones else len(later)
         orphaned = any(name == "tombstoned" and memory in it["orphaned"] for name, it in later[:until])
-        if status == "held" and any(name == "expired" and memory in it["memories"] for name, it in later):
-            status = "expired"
         if stones:
             status = "forgotten"
+        elif any(name == "expired" and memory in it["memories"] for name, it in later):
+            status = "expired"
         elif "superseded" in own:
             status = "superseded"
         found[UUID(memory), version] = (status, own.count("reinforced"), orphaned)

@@ -20,6 +20,7 @@ from projections.model import READ_MODELS
 from tests.conftest import Stores
 from tests.dice import dice
 from tests.replay.histories import Person, born
+from tests.replay.marks import Marks, marks, placed
 from tests.replay.models import Models, models
 from tests.replay.oracle import indexed, spoken, truth
 
@@ -77,6 +78,7 @@ class World:
         for person in self.people:
             decided, turns = await self._streams(person)
             assert await self._facts(person) == truth(decided)
+            assert await self._marks(person) == marks(decided)
             index = indexed(decided)
             assert await self._keywords(person) == {
                 memory: (version, person.index[MemoryId(memory), version].terms)
@@ -85,7 +87,7 @@ class World:
             assert await self._sessions(person) == spoken([*turns, *decided])
             assert await self._vectors(person) == {
                 memory: (version, position, sha256(person.vector(MemoryId(memory), version)).digest())
-                for memory, (version, position) in index.items()
+                for memory, (version, position) in placed(decided).items()
             }
 
     async def _streams(self, person: Person) -> tuple[list[StoredEvent], list[StoredEvent]]:
@@ -103,6 +105,11 @@ class World:
             "select memory_id, version, status, reinforced, source_forgotten from facts.memory where subject_id = $1"
         )
         return {(UUID(str(m)), v): (status, n, o) for m, v, status, n, o in await self._rows(query, person)}
+
+    async def _marks(self, person: Person) -> Marks:
+        query = """select memory_id, version, asked, used_at, cold from facts.memory
+                   where subject_id = $1 and gate is null"""
+        return {(UUID(str(m)), v): (asked, used, cold) for m, v, asked, used, cold in await self._rows(query, person)}
 
     async def _keywords(self, person: Person) -> dict[UUID, tuple[int, tuple[int, ...]]]:
         query = "select memory_id, version, terms from keywords.entry where subject_id = $1"

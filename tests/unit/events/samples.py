@@ -51,11 +51,13 @@ from events.model import (
     SuppressionAsked,
     SuppressionBody,
     TenantId,
+    Tiered,
     Tombstoned,
     TurnConsidered,
     TurnFinalized,
     TurnId,
     TurnStatus,
+    Used,
 )
 
 GOLDEN = Path(__file__).parents[2] / "golden" / "events"
@@ -125,11 +127,12 @@ SAMPLES: tuple[tuple[Event, tuple[Part, ...]], ...] = (
             confidence=930,
             importance=500,
             cites=(ASKED,),
+            explicit=True,
         ),
         (Part("memory", CONTENT, KEYS[2]), Part("index", INDEX, KEYS[2])),
     ),
     (Superseded(memory_id=MEMORY, version=1, by_version=2), ()),
-    (Reinforced(candidate_id=CANDIDATE, memory_id=MEMORY, version=2, turn_id=TURN), ()),
+    (Reinforced(candidate_id=CANDIDATE, memory_id=MEMORY, version=2, turn_id=TURN, explicit=True), ()),
     (Conflicted(memories=(MEMORY, CANDIDATE)), ()),
     (Resolved(decision="chosen", memory_id=MEMORY, version=2, settled=(CANDIDATE,)), ()),
     (PolicyChanged(digest="ab" * 32, policy='{"hold_days":7}'), ()),
@@ -176,9 +179,16 @@ SAMPLES: tuple[tuple[Event, tuple[Part, ...]], ...] = (
         (),
     ),
     (
-        Expired(memories=(CANDIDATE,), messages=(ASKED, ANSWERED), keys=tuple(key.key_id for key in KEYS)),
+        Expired(
+            reason="capacity",
+            memories=(CANDIDATE,),
+            messages=(ASKED, ANSWERED),
+            keys=tuple(key.key_id for key in KEYS),
+        ),
         (),
     ),
+    (Used(memories=(MEMORY,)), ()),
+    (Tiered(tier="cold", reason="unused", memories=(MEMORY,), sources=(EventId(fixed(14)),)), ()),
     (
         ErasureVerified(
             tombstone=EventId(fixed(12)),

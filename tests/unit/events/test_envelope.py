@@ -66,7 +66,7 @@ MOVES = {
     "event": lambda event: replace(event, event_id=EventId(uuid4())),
     "tenant": lambda event: replace(event, scope=Scope(tenant_id=TenantId(uuid4()), subject_id=event.scope.subject_id)),
     "type": lambda event: replace(event, type="not_written"),
-    "schema version": lambda event: replace(event, schema_version=2),
+    "schema version": lambda event: replace(event, schema_version=event.schema_version + 1),
 }
 
 
@@ -115,7 +115,7 @@ def test_one_flipped_bit_is_found(data: st.DataObject) -> None:
     flipped[bit // 8] ^= 1 << bit % 8
     with pytest.raises(TamperError):
         open_part(event, event.parts[0], bytes(flipped), KEYS[2].secret)
-    bound = f"{SCOPE.tenant_id}|{one.event_id}|accepted|1|memory|{KEYS[2].key_id}".encode()
+    bound = f"{SCOPE.tenant_id}|{one.event_id}|accepted|{event.schema_version}|memory|{KEYS[2].key_id}".encode()
     assert decrypt(KEYS[2].secret, original, bound)
     with pytest.raises(TamperError):
         decrypt(KEYS[2].secret, bytes(flipped), bound)

@@ -1,0 +1,125 @@
+"""Upkeep on a whole system: what it ends, what it never touches, what cools and comes back, and that it can be told."""
+
+import json
+from collections.abc import AsyncIterator
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from events.model import Expired, Kind, MemoryId, Scope
+from ops.cli.upkeep import Line
+from projections.facts import read_memories
+from services.governance.policy import shipped_policy
+from services.upkeep.job import Plan
+from services.upkeep.round import Round
+from services.wire.memories import MemoryStatus
+from services.wire.recall import ContextRequest
+from tests.plant import Plant, planted
+
+NOW = datetime.now(UTC)
+LIKES = ("抹茶", "红茶", "乌龙茶", "白茶", "普洱", "花茶", "绿茶", "大麦茶")
+
+
+@pytest.fixture(scope="module")
+async def plant(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Plant]:
+    """Run a system of our own."""
+    async with planted(tmp_path_factory.mktemp("plant")) as plant:
+        yield plant
+
+
+async def likes(plant: Plant, scope: Scope, *things: str, asked: bool = False) -> list[MemoryId]:
+    words = "请记住：我喜欢喝{}" if asked else "我喜欢喝{}"
+    return [await plant.remember(scope, words.format(thing)) for thing in things]
+
+
+async def done(plant: Plant, round_: Round, days: int = 0) -> list[Plan]:
+    plans = [plan async for plan in round_.run(NOW + timedelta(days=days))]
+    await plant.follow()
+    await plant.composition.shredder.catch_up()
+    return plans
+
+
+def of(plans: list[Plan], scope: Scope) -> dict[str, int]:
+    return {what: count for plan in plans if plan.scope == scope for what, count in plan.counts().items()}
+
+
+async def cold(plant: Plant, scope: Scope, memories: list[MemoryId]) -> list[bool]:
+    async with plant.composition.log("reader").transaction(scope) as connection:
+        state = await read_memories(connection, scope, memories)
+    return [state[memory, 1].cold for memory in memories]
+
+
+async def near(plant: Plant, scope: Scope, text: str) -> set[MemoryId]:
+    """Ask the vector index alone."""
+    composition = plant.composition
+    async with plant.owner() as connection:
+        place = await connection.fetchval("select place from read_model.checkpoint where name = 'vectors'")
+    vector = await composition.embedder.embed_query(text)
+    return {hit.memory_id for hit in await composition.vectors.search(place, scope, vector, 50)}
+
+
+async def agree(plant: Plant) -> None:
+    """Every read model says what the log says."""
+    async for report in plant.composition.differ().run():
+        assert report.found == 0, report
+
+
+async def test_room_is_made_of_what_is_worth_least_and_never_of_what_was_asked_for(plant: Plant) -> None:
+    """A kind that is full loses what is worth least, keys and all; the dry run says so before and does nothing."""
+    scope = await plant.person()
+    asked = await likes(plant, scope, *LIKES[:2], asked=True)
+    others = await likes(plant, scope, *LIKES[2:])
+    await plant.say(scope, f"我喜欢喝{LIKES[2]}")  # said again: worth more than the younger ones
+    tidying = plant.composition.tidying(capacity=shipped_policy().capacity | {Kind.PREFERENCE: 7})
+    planned = [plan async for plan in tidying.plans(NOW)]
+    before = await plant.stream(scope)
+    assert of(planned, scope) == {"expire:capacity:preference": 2}
+    assert await plant.stream(scope) == before
+    assert of(await done(plant, tidying), scope) == of(planned, scope)
+    (event,) = (each.event for each in await plant.stream(scope) if isinstance(each.event, Expired))
+    assert (event.reason, set(event.memories) <= set(others[1:])) == ("capacity", True)
+    assert not await plant.composition.vault("opener").present(event.keys)
+    page = await plant.composition.backend.memories(scope, MemoryStatus.ACTIVE, 50, None)
+    assert {*asked, others[0]} <= {each.memory_id for each in page.memories}
+    assert not await near(plant, scope, "喜欢喝茶") & set(event.memories)
+    assert of(await done(plant, tidying), scope) == {}
+    line = json.loads(Line.of(planned[-1], done=False).model_dump_json())
+    assert not [word for word in LIKES if word in json.dumps(line, ensure_ascii=False)]
+    await agree(plant)
+
+
+async def test_what_is_not_used_for_a_year_cools_and_comes_back_with_use(plant: Plant) -> None:
+    """Its vector leaves the index, its words still find it; once an agent was given it the vector is there again."""
+    scope = await plant.person()
+    (asked,) = await likes(plant, scope, "咖啡", asked=True)
+    (forgettable,) = await likes(plant, scope, "豆浆")
+    tidying = plant.composition.tidying()
+    assert of(await done(plant, tidying, days=400), scope) == {"cool:unused": 1}
+    assert await cold(plant, scope, [asked, forgettable]) == [False, True]
+    assert await near(plant, scope, "喜欢喝豆浆") == {asked}
+    assert forgettable in await plant.recalled(scope, "豆浆")
+    request = ContextRequest.model_validate({"query": "豆浆", "role": "chat", "session_id": "s1"})
+    assert "豆浆" in (await plant.composition.backend.context(scope, request)).text
+    again = of(await done(plant, tidying), scope)
+    assert (again["warm:used"], again["use:read"] >= 1) == (1, True)
+    assert await cold(plant, scope, [asked, forgettable]) == [False, False]
+    assert await near(plant, scope, "喜欢喝豆浆") == {asked, forgettable}
+    assert of(await done(plant, tidying), scope) == {}
+    await agree(plant)
+
+
+async def test_a_plan_fades_when_its_time_is_long_over(plant: Plant) -> None:
+    """Kinds that fade end with a reason; what was asked for, and what holds until revoked, stays."""
+    scope = await plant.person()
+    (kept,) = await likes(plant, scope, "可可")
+    outcome = await plant.say(scope, "我下周三去上海出差")
+    (planned,) = (each.memory_id for each in outcome.verdicts if each.kind is Kind.PLAN)
+    tidying = plant.composition.tidying()
+    assert "expire:decayed:plan" not in of(await done(plant, tidying, days=100), scope)
+    assert of(await done(plant, tidying, days=700), scope)["expire:decayed:plan"] == 1
+    backend = plant.composition.backend
+    details = [await backend.memory(scope, memory) for memory in (planned, kept)]
+    assert [each and each.status for each in details] == [MemoryStatus.EXPIRED, MemoryStatus.ACTIVE]
+    assert details[0] is not None
+    assert (details[0].content, details[0].version) == (None, 1)
+    await agree(plant)
