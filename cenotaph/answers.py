@@ -147,11 +147,13 @@ class MemoryPage(Answer):
 
 
 class Layer(Answer):
-    """What one layer answered about a deletion."""
+    """What one layer answered about a deletion: counts, what each asked, how far it had followed the log, when."""
 
     layer: str
     state: str
     checks: dict[str, int]
+    queries: dict[str, str] = {}
+    position: int | None = None
     at: datetime
 
 
@@ -281,6 +283,27 @@ class Explanation(Answer):
     rivals: tuple[UUID, ...]
     settled: tuple[str, ...]
     forgotten: bool
+
+
+class Held(Answer):
+    """What one layer holds of a memory; `holds` is None where it could not be asked."""
+
+    layer: str
+    holds: bool | None
+    versions: tuple[int, ...]
+    position: int | None
+    checks: dict[str, int]
+    readers: tuple[str, ...]
+    at: datetime
+
+
+class Where(Answer):
+    """Where a memory is, and the roles to which the API gives its content."""
+
+    memory_id: UUID
+    status: str
+    readers: tuple[str, ...]
+    layers: tuple[Held, ...]
 
 
 class ReceiptPage(Answer):

@@ -202,6 +202,11 @@ def explain(memory_id: UUID) -> Call[answers.Explanation]:
     return Call("GET", f"/v1/memories/{memory_id}/explain", answers.Explanation)
 
 
+def where(memory_id: UUID) -> Call[answers.Where]:
+    """Ask every layer for one memory."""
+    return Call("GET", f"/v1/memories/{memory_id}/where", answers.Where)
+
+
 def inbox() -> Call[answers.Inbox]:
     """List what waits."""
     return Call("GET", "/v1/inbox", answers.Inbox)

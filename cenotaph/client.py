@@ -118,6 +118,10 @@ class Cenotaph:
         """Say why a memory is there, or a candidate is not."""
         return self._sender.send(calls.explain(memory_id))
 
+    def where(self, memory_id: UUID) -> answers.Where:
+        """Say which layers hold a memory now, at which version, and who may read it there."""
+        return self._sender.send(calls.where(memory_id))
+
     def inbox(self) -> answers.Inbox:
         """List what waits for the person."""
         return self._sender.send(calls.inbox())
@@ -259,6 +263,10 @@ class AsyncCenotaph:
     async def explain(self, memory_id: UUID) -> answers.Explanation:
         """Say why a memory is there, or a candidate is not."""
         return await self._sender.send(calls.explain(memory_id))
+
+    async def where(self, memory_id: UUID) -> answers.Where:
+        """Say which layers hold a memory now, at which version, and who may read it there."""
+        return await self._sender.send(calls.where(memory_id))
 
     async def inbox(self) -> answers.Inbox:
         """List what waits for the person."""

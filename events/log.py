@@ -300,9 +300,11 @@ class Tail:
     Args:
         url: the log's database; the listener holds a direct connection outside any pool.
         poll_s: the longest a reader waits without a notification.
+        channel: what to listen to, where it is not the sealer.
     """
 
-    def __init__(self, url: str, poll_s: float = 0.5) -> None:
+    def __init__(self, url: str, poll_s: float = 0.5, channel: str = "log") -> None:
+        self._channel = channel
         self._url = url.replace("postgresql+asyncpg://", "postgresql://")
         self._poll_s = poll_s
         self._connection: asyncpg.Connection | None = None
@@ -313,7 +315,7 @@ class Tail:
         if self._connection is None or self._connection.is_closed():
             with suppress(OSError, asyncpg.PostgresError, asyncpg.InterfaceError):
                 self._connection = await asyncpg.connect(self._url)
-                await self._connection.add_listener("log", self._ring)
+                await self._connection.add_listener(self._channel, self._ring)
         with suppress(TimeoutError):
             await asyncio.wait_for(self._bell.wait(), self._poll_s)
         self._bell.clear()

@@ -457,11 +457,17 @@ class Tiered(Event):
 
 
 class LayerFinding(Frozen):
-    """What one layer answered: a state of R42 and the evidence it was computed from."""
+    """What one layer answered: a state of R42 and the evidence it was computed from.
+
+    `checks` are counts by the name of the check, `queries` what each of them asked, without values. `versions` are
+    those of the memory that were found, where the layer keeps them; `position` is how far it had followed the log.
+    """
 
     layer: str
     state: Literal["absent", "purged", "masked", "drained", "unreclaimed", "not_configured", "cannot_prove", "present"]
     checks: dict[str, int]
+    queries: dict[str, str] = {}
+    versions: tuple[int, ...] = ()
     position: int | None = None
     at: datetime
 

@@ -132,6 +132,22 @@ class Database:
         await self._engine.dispose()
 
 
+async def readers_of(connection: Connection, table: str) -> list[str]:
+    """Name the roles that may select from a table or from columns of it, as Postgres has it; its owner is left out."""
+    rows = await connection.fetch(
+        """select distinct pg_get_userbyid(granted.grantee)::text as name
+           from pg_class c cross join lateral (
+             select * from aclexplode(c.relacl)
+             union all
+             select x.* from pg_attribute a cross join aclexplode(a.attacl) x where a.attrelid = c.oid
+           ) granted
+           where c.oid = $1::text::regclass and granted.privilege_type = 'SELECT' and granted.grantee <> c.relowner
+           order by 1""",
+        table,
+    )
+    return [row["name"] for row in rows]
+
+
 def refused(error: Exception) -> bool:
     """Say whether a login was refused: no such role, one that may not log in, a wrong password (SQLSTATE class 28)."""
     return isinstance(error, DBAPIError) and str(getattr(error.orig, "sqlstate", "")).startswith("28")

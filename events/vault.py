@@ -17,7 +17,7 @@ from events.envelope import decrypt, encrypt
 from events.errors import EpochGoneError, ScopeError, TamperError, UnavailableError
 from events.keyring import Keyring, Lease, PersonKey, find_names, intern_names
 from events.model import KeyId, Scope, SubjectId, TenantId
-from events.postgres import Database, Row
+from events.postgres import Database, Row, readers_of
 from events.provider import Provider
 
 _TENANT_ITSELF = UUID(int=0)
@@ -130,6 +130,11 @@ class Vault:
                 "select key_id from vault.data_key where key_id = any($1::uuid[])", list(key_ids)
             )
         return {KeyId(row["key_id"]) for row in rows}
+
+    async def readers(self, table: str) -> list[str]:
+        """Name the roles that may select from a table of the vault."""
+        async with self._database.connection() as connection:
+            return await readers_of(connection, table)
 
     async def oldest_epoch(self) -> datetime | None:
         """Say when the oldest epoch in use was born, None in a vault without tenants."""

@@ -4,6 +4,8 @@ import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from itertools import compress
+from typing import Literal
 
 from events.errors import BadInputError, BehindError, CenotaphError, PreviewChangedError
 from events.model import EventId, MemoryId, Position, Scope, SubjectId, TenantId
@@ -15,6 +17,7 @@ from services.access.rights import TokenRole
 from services.forgetting.forget import Forgetter
 from services.forgetting.previews import Previews
 from services.forgetting.receipts import Receipts
+from services.forgetting.where import Locations
 from services.recall.catalogue import Catalogue
 from services.recall.contexts import Contexts
 from services.recall.explain import Explainer
@@ -36,6 +39,7 @@ from services.wire.memories import MemoryDetail, MemoryPage, MemoryStatus
 from services.wire.recall import ContextAnswer, ContextRequest, SearchAnswer, SearchRequest
 from services.wire.receipts import ReceiptPage, ReceiptView
 from services.wire.turns import TurnAnswer, TurnIn, TurnOutcome
+from services.wire.where import PlaceView, WhereView
 
 _POLL_S = 0.02
 _REACH_S = 5.0
@@ -57,6 +61,7 @@ class System:
     chooser: Chooser
     waiting: Inbox
     explainer: Explainer
+    locations: Locations
     receipt_book: Receipts
     vault: Vault
     keys: KeyStore
@@ -139,6 +144,33 @@ class System:
     ) -> Explanation | None:
         """Say why a memory is there, or a candidate is not."""
         return await self.explainer.explain(scope, memory_id, reader=reader)
+
+    async def where(self, scope: Scope, memory_id: MemoryId) -> WhereView | None:
+        """Say which layers hold a memory now, and who may read it."""
+        shown = await self.catalogue.show(scope, memory_id, reader=TokenRole.PERSON)
+        found = None if shown is None else await self.locations.of(scope, memory_id)
+        if shown is None or found is None:
+            return None
+        by_agent = await self.catalogue.show(scope, memory_id, reader=TokenRole.AGENT)
+        readers: tuple[Literal["person", "agent"], ...] = ("person", "agent")
+        opened = (shown.content is not None, by_agent is not None and by_agent.content is not None)
+        return WhereView(
+            memory_id=memory_id,
+            status=shown.status,
+            readers=tuple(compress(readers, opened)),
+            layers=tuple(
+                PlaceView(
+                    layer=each.finding.layer,
+                    holds=each.holds,
+                    versions=each.finding.versions,
+                    position=each.finding.position,
+                    checks=each.finding.checks,
+                    readers=each.readers,
+                    at=each.finding.at,
+                )
+                for each in found
+            ),
+        )
 
     async def inbox(self, scope: Scope, *, reader: TokenRole = TokenRole.AGENT) -> InboxPage:
         """List what waits for the person."""

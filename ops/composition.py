@@ -55,6 +55,7 @@ from services.forgetting.receipts import Receipts
 from services.forgetting.second_place import Tombstones
 from services.forgetting.semantic import Answer, ReadPathProbe, VectorLayer, VectorLayerProbe
 from services.forgetting.tables import Followed, KeyProbe, NotConfigured, Reads, table_probes
+from services.forgetting.where import Locations, Locator
 from services.governance.judge import GATES, Gate
 from services.governance.policy import shipped_policy
 from services.recall.catalogue import Catalogue
@@ -274,6 +275,7 @@ class Composition:
             chooser=Chooser(keeper, self.events, reader, shipped_policy()),
             waiting=Inbox(keeper, self.events, reader, self.embedder),
             explainer=Explainer(reader, keeper),
+            locations=Locations(reader),
             receipt_book=Receipts(reader, keeper, self.schedule),
             vault=keeper,
             keys=self.api_keys,
@@ -372,6 +374,11 @@ class Composition:
             schedule=self.schedule,
         )
 
+    @cached_property
+    def locator(self) -> Locator:
+        """Says where a memory is."""
+        return Locator(self.log("eraser"), self.log("prober"), self.registry)
+
     # ── workers ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
     def projections(self) -> dict[str, Projection]:
@@ -419,7 +426,7 @@ class Composition:
             ),
             "upkeep": ([self._upkeep], []),
             "erase": (
-                [lambda: erase.resume(self.finisher)],
+                [lambda: erase.resume(self.finisher), lambda: erase.locate(self.locator, self.log("eraser").url)],
                 [lambda: erase.EraseJobs(self.finisher, self.letters).route()],
             ),
             "roll": ([lambda: roll.roll(self.roller, self.schedule)], []),

@@ -3,8 +3,10 @@
 import asyncio
 from functools import partial
 
+from events.log import Tail
 from services.forgetting.finisher import Finisher
 from services.forgetting.letters import DeadLetters, Parked
+from services.forgetting.where import CHANNEL, Locator
 from workers.delivery import Fields, Route
 from workers.jobs import ERASE, job_of, park_job, position_of
 from workers.loop import forever
@@ -35,6 +37,20 @@ class EraseJobs:
 
     async def drop(self, letter: Parked) -> None:
         """Do nothing: the erasure itself is in the log and is tried again from there."""
+
+
+async def locate(locator: Locator, url: str) -> None:
+    """Answer where memories are until cancelled.
+
+    Args:
+        locator: asks every layer.
+        url: the log's database, where questions are announced.
+    """
+    tail = Tail(url, channel=CHANNEL)
+    try:
+        await forever("locate", locator.step, tail.wait)
+    finally:
+        await tail.close()
 
 
 async def resume(finisher: Finisher) -> None:

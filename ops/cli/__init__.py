@@ -22,6 +22,7 @@ from ops.cli.status import status
 from ops.cli.up import down, up
 from ops.cli.upkeep import upkeep
 from ops.cli.verify import verify
+from ops.cli.where import where
 
 __all__ = ["app"]
 
@@ -32,7 +33,7 @@ app = App(
     add_completion=False,
 )
 for command in (
-    *(demo, up, down, status, remember, recall, memories, forget, receipts, ingest),
+    *(demo, up, down, status, remember, recall, memories, where, forget, receipts, ingest),
     *(inbox, confirm, refuse, consent, suppress, explain),
     *(replay, verify, rebuild, upkeep, migrate, api, worker, token),
 ):

@@ -60,10 +60,21 @@ create table ops.dead_letter (
   unique (stream, entry_id)
 );
 
+-- who asks where a memory is: ids and counts; answered by the worker that may look everywhere, gone after a minute
+create table ops.locating (
+  request_id  uuid primary key,
+  tenant_id   uuid not null,
+  subject_id  uuid not null,
+  memory_id   uuid not null,
+  asked_at    timestamptz not null default clock_timestamp(),
+  answered_at timestamptz,
+  locations   jsonb -- null where this person never had such a memory
+);
+
 do $$
 declare name text;
 begin
-  foreach name in array array['read', 'erasure'] loop
+  foreach name in array array['read', 'erasure', 'locating'] loop
     execute format('alter table ops.%I enable row level security', name);
     execute format('alter table ops.%I force row level security', name);
     execute format('create policy owner on ops.%I to %I using (true) with check (true)', name, current_user);
@@ -77,9 +88,10 @@ begin
 end $$;
 grant usage on schema ops to cenotaph_reader, cenotaph_appender, cenotaph_projector, cenotaph_eraser, cenotaph_prober;
 grant select on ops.api_key to cenotaph_reader;
-grant select, insert on ops.read to cenotaph_reader;
+grant select, insert on ops.read, ops.locating to cenotaph_reader;
 grant select on ops.erasure to cenotaph_reader;
 grant select, update on ops.read to cenotaph_eraser;
+grant select, update, delete on ops.locating to cenotaph_eraser;
 grant select, insert, update on ops.erasure to cenotaph_eraser;
 grant select, insert, delete on ops.dead_letter to cenotaph_eraser;
 grant insert, select (stream, entry_id) on ops.dead_letter to cenotaph_appender; -- so that parking twice keeps one

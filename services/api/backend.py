@@ -14,6 +14,7 @@ from services.wire.memories import MemoryDetail, MemoryPage, MemoryStatus
 from services.wire.recall import ContextAnswer, ContextRequest, SearchAnswer, SearchRequest
 from services.wire.receipts import ReceiptPage, ReceiptView
 from services.wire.turns import TurnAnswer, TurnIn, TurnOutcome
+from services.wire.where import WhereView
 
 
 class Backend(Protocol):
@@ -86,6 +87,14 @@ class Backend(Protocol):
         self, scope: Scope, memory_id: MemoryId, *, reader: TokenRole = TokenRole.AGENT
     ) -> Explanation | None:
         """Say why a memory is there, or a candidate is not: gates, features, policy, evidence, versions."""
+        ...
+
+    async def where(self, scope: Scope, memory_id: MemoryId) -> WhereView | None:
+        """Say which layers hold a memory now, at which version, and who may read it.
+
+        Raises:
+            UnavailableError: nobody who may look everywhere answers.
+        """
         ...
 
     async def inbox(self, scope: Scope, *, reader: TokenRole = TokenRole.AGENT) -> InboxPage:

@@ -1,10 +1,10 @@
 """The two small protocols of erasure: a layer forgets, a probe asks it afterwards without sharing its code."""
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Literal, Protocol
+from typing import Final, Literal, Protocol
 
 import structlog
 
@@ -15,6 +15,8 @@ from services.forgetting.question import Question
 log = structlog.get_logger(__name__)
 
 State = Literal["absent", "purged", "masked", "drained", "unreclaimed", "not_configured", "cannot_prove", "present"]
+REPORTED: Final = frozenset({"neighbours", "asked", "entries"})
+"""Checks that count no hits: they are only told."""
 
 
 class Layer(Protocol):
@@ -37,6 +39,9 @@ class Probe(Protocol):
 
     async def ask(self, question: Question) -> LayerFinding:
         """Look for what must be gone; the state is computed from the counts it returns."""
+
+    async def readers(self) -> Sequence[str]:
+        """Say who may read what lies in the layer: roles of its database, or what else opens it."""
 
 
 @dataclass(frozen=True)
@@ -79,15 +84,17 @@ class Registry:
             return await asyncio.wait_for(probe.ask(question), self.answer_s)
         except Exception as error:  # noqa: BLE001 - whatever went wrong, the layer has proven nothing
             log.warning("probe_failed", layer=probe.layer, error=type(error).__name__)
-            return finding(probe.layer, {}, "cannot_prove")
+            return finding(probe.layer, {}, "cannot_prove", {})
 
 
 def finding(
     layer: str,
-    checks: dict[str, int],
+    checks: Mapping[str, int],
     gone: State,
-    hits: Callable[[str], bool] | None = None,
+    queries: Mapping[str, str],
+    *,
     position: int | None = None,
+    versions: Sequence[int] = (),
 ) -> LayerFinding:
     """Compute a layer's state from its counts: any hit means it is still there.
 
@@ -95,10 +102,21 @@ def finding(
         layer: the layer's name.
         checks: counts by the name of the check.
         gone: the state if nothing was found.
-        hits: which checks count hits (all by default); the others are only reported.
+        queries: what each check asked, without values; a state that no query is named for proves nothing.
         position: how far a layer that follows the log had followed it.
+        versions: of the memory, that were found.
     """
-    found = any(count for name, count in checks.items() if hits is None or hits(name))
     return LayerFinding(
-        layer=layer, state="present" if found else gone, checks=checks, position=position, at=datetime.now(UTC)
+        layer=layer,
+        state="present" if hits(checks) else gone,
+        checks=dict(checks),
+        queries=dict(queries),
+        versions=tuple(versions),
+        position=position,
+        at=datetime.now(UTC),
     )
+
+
+def hits(checks: Mapping[str, int]) -> int:
+    """Count what was found and must not be; what is only told is no hit."""
+    return sum(count for name, count in checks.items() if name not in REPORTED)

@@ -8,7 +8,7 @@ from uuid import UUID, uuid4
 
 from events.envelope import StoredEvent, decrypt, encrypt
 from events.model import KeyId, LayerFinding, Scope, SubjectId, TenantId
-from events.postgres import Connection, Database, Row
+from events.postgres import Connection, Database, Row, readers_of
 from events.vault import Vault
 from services.forgetting.layers import finding
 from services.forgetting.question import Question
@@ -108,6 +108,11 @@ class DeadLetters:
             )
         return [_parked(row) for row in rows]
 
+    async def readers(self) -> list[str]:
+        """Name the roles that may select from the table."""
+        async with self._database.connection() as connection:
+            return await readers_of(connection, "ops.dead_letter")
+
     async def text(self, letter: Parked) -> str | None:
         """Open one letter; None where nothing of it was kept."""
         if letter.scope is None:
@@ -142,9 +147,12 @@ class DeadLetterProbe:
 
     async def ask(self, question: Question) -> LayerFinding:
         """Count the letters that say it."""
-        return finding(
-            self.layer, {"exact_text": len(_saying(await self._letters.of(question.scope), question))}, "absent"
-        )
+        checks = {"exact_text": len(_saying(await self._letters.of(question.scope), question))}
+        return finding(self.layer, checks, "absent", {"exact_text": "the person's letters, opened, that say it"})
+
+    async def readers(self) -> Sequence[str]:
+        """Name the roles that may select from the table."""
+        return await self._letters.readers()
 
 
 async def _open(connection: Connection, vault: Vault, scope: Scope) -> list[DeadLetter]:

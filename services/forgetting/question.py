@@ -58,12 +58,17 @@ def paraphrases(claim: Claim) -> tuple[str, ...]:
 
 
 def bare_question(tombstone: StoredEvent) -> Question:
-    """Ask by ids only."""
+    """Ask by the ids a tombstone names."""
     event = tombstone.event
     assert isinstance(event, Tombstoned), "erasures are for tombstones"  # noqa: S101 - narrows the type
+    return by_ids(tombstone.scope, tombstone.recorded_at, event)
+
+
+def by_ids(scope: Scope, moment: datetime, event: Tombstoned) -> Question:
+    """Ask by ids only, for what a tombstone names or would name."""
     return Question(
-        scope=tombstone.scope,
-        forgotten_at=tombstone.recorded_at,
+        scope=scope,
+        forgotten_at=moment,
         memories=event.memories,
         messages=event.messages,
         keys=event.keys,

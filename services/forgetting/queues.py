@@ -1,7 +1,7 @@
 """The probe of what waits: Redis streams."""
 
 from base64 import urlsafe_b64decode
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import ClassVar, cast
 
@@ -15,6 +15,7 @@ from services.forgetting.question import Question
 from services.forgetting.said import said_after, says
 
 STREAMS = ("turns", "remember", "erase")
+_QUERY = f"xrange - + of {', '.join(STREAMS)}: ids in any entry, words in those of the person or of nobody"
 _PAGE = 1000
 
 Entry = tuple[bytes, dict[bytes, bytes]]
@@ -54,9 +55,11 @@ class QueueProbe:
                 start = f"({page[-1][0].decode()}"
         checks = {"entries": entries, "exact_text_or_id": hits, "neighbours": anew}
         clean = await rewritten(self._client) >= await generated(self._client)
-        return finding(
-            self.layer, checks, "drained" if clean else "unreclaimed", lambda name: name == "exact_text_or_id"
-        )
+        return finding(self.layer, checks, "drained" if clean else "unreclaimed", dict.fromkeys(checks, _QUERY))
+
+    async def readers(self) -> Sequence[str]:
+        """Name what opens the server: it knows no roles."""
+        return ("REDIS_URL",)
 
     async def close(self) -> None:
         """Close the connection."""

@@ -17,6 +17,7 @@ from events.keyfile import key_file, write_once
 from events.model import LayerFinding, Tombstoned
 from events.note import holds
 from events.schedule import Schedule
+from services.forgetting.layers import hits
 
 OUT_OF_SCOPE = (
     "model providers that saw a prompt",
@@ -32,13 +33,27 @@ Decision = Literal["DELETION_PENDING", "deletion_propagated"]
 def decide(findings: Sequence[LayerFinding], tombstone_position: int) -> Decision:
     """Say whether every layer proved that no read path returns the memory.
 
-    A layer that follows the log proves nothing before it has reached the tombstone.
+    A layer that follows the log proves nothing before it has reached the tombstone; a state that the evidence beside it
+    does not bear out proves nothing either.
     """
     proven = bool(findings) and all(
-        finding.state in _PROVEN and (finding.position is None or finding.position >= tombstone_position)
+        finding.state in _PROVEN
+        and borne_out(finding)
+        and (finding.position is None or finding.position >= tombstone_position)
         for finding in findings
     )
     return "deletion_propagated" if proven else "DELETION_PENDING"
+
+
+def borne_out(finding: LayerFinding) -> bool:
+    """Say whether the evidence of a finding allows its state: something was asked and counted, and counted to nothing.
+
+    `present` takes a hit; a layer that is not there, or cannot prove, needs no count.
+    """
+    if finding.state in {"not_configured", "cannot_prove"}:
+        return not hits(finding.checks)
+    asked = bool(finding.checks) and finding.checks.keys() <= finding.queries.keys()
+    return asked and (finding.state == "present") == bool(hits(finding.checks))
 
 
 def statement_of(

@@ -94,7 +94,15 @@ class Receipts:
             update={
                 "decision": "DELETION_PENDING" if row["propagated_at"] is None else "deletion_propagated",
                 "layers": tuple(
-                    LayerView(layer=each.layer, state=each.state, checks=each.checks, at=each.at) for each in findings
+                    LayerView(
+                        layer=each.layer,
+                        state=each.state,
+                        checks=each.checks,
+                        queries=each.queries,
+                        position=each.position,
+                        at=each.at,
+                    )
+                    for each in findings
                 ),
                 "negative_queries": row["negatives"],
                 "keys_die_by": view.keys_die_by if row["statement"] is None else _signed(row["statement"]),

@@ -15,12 +15,24 @@ from projections.follower import place_of, position_of
 from projections.vector_index import VectorIndex
 from projections.vector_probe import VectorProbe
 from projections.vector_scope import partition_of
-from services.forgetting.layers import finding
+from services.forgetting.layers import State, finding
 from services.forgetting.question import Question
 from services.forgetting.tables import Followed
 from services.governance.sameness import same_value
 
 _NEAREST = 10
+_RAW = {
+    "by_id": "get by id, every partition, every tenant",
+    "by_id_other_tenant": "get by id, rows of another tenant",
+    "stored_vector": f"the {_NEAREST} nearest to each stored vector in the person's partition",
+    "neighbours": f"the {_NEAREST} nearest to each stored vector in the person's partition",
+}
+_AS_AN_AGENT = {
+    "exact_text": "recall by the exact text of each version",
+    "paraphrase": "recall by six templates a version, zh and en",
+    "neighbours": "what else these recalls returned",
+    "asked": "recalls",
+}
 _AT_ONCE = 2  # one is embedded while the other waits for a store; more would keep agents waiting
 
 
@@ -76,9 +88,13 @@ class VectorLayerProbe:
             "stored_vector": sum(row.memory_id in question.memories for row in near),
             "neighbours": len(near),
         }
-        if not question.prepared:
-            return finding(self.layer, checks, "cannot_prove", _is_hit, position)
-        return finding(self.layer, checks, "unreclaimed", _is_hit, position)
+        state: State = "unreclaimed" if question.prepared else "cannot_prove"
+        versions = sorted({row.version for row in rows})
+        return finding(self.layer, checks, state, _RAW, position=position, versions=versions)
+
+    async def readers(self) -> Sequence[str]:
+        """Name what opens the index: it knows no roles."""
+        return ("MILVUS_URI",)
 
     async def close(self) -> None:
         """Hang up."""
@@ -113,7 +129,7 @@ class ReadPathProbe:
     async def ask(self, question: Question) -> LayerFinding:
         """Ask in every way."""
         if not question.prepared:
-            return finding(self.layer, {}, "cannot_prove")
+            return finding(self.layer, {}, "cannot_prove", {})
         checks = {"exact_text": 0, "paraphrase": 0, "neighbours": 0, "asked": 0}
         exact = dict.fromkeys(target.claim.content for target in question.targets)
         asked = [("exact_text", text) for text in exact] + [("paraphrase", text) for text in question.paraphrases]
@@ -129,7 +145,11 @@ class ReadPathProbe:
             checks[leg] += hits
             checks["neighbours"] += len(answers) - hits
             checks["asked"] += 1
-        return finding(self.layer, checks, "absent", _is_hit)
+        return finding(self.layer, checks, "absent", _AS_AN_AGENT)
+
+    async def readers(self) -> Sequence[str]:
+        """Name nobody: it is a way to the other layers and keeps nothing."""
+        return ()
 
 
 def _says_it(answer: Answer, question: Question) -> bool:
@@ -143,7 +163,3 @@ def _says_it(answer: Answer, question: Question) -> bool:
         and same_value(answer.claim, target.claim)
         for target in question.targets
     )
-
-
-def _is_hit(name: str) -> bool:
-    return name not in {"neighbours", "asked"}

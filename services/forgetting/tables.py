@@ -2,11 +2,11 @@
 
 import asyncio
 from collections.abc import Sequence
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from events.envelope import StoredEvent
 from events.model import LayerFinding, Position
-from events.postgres import Connection, Database
+from events.postgres import Connection, Database, readers_of
 from events.vault import Vault
 from projections.follower import position_of
 from services.forgetting.layers import finding
@@ -67,14 +67,28 @@ class TableProbe:
     Args:
         layer: the layer's name in receipts.
         prober: a pool under `cenotaph_prober`.
-        queries: a count query for each check; they see $1 memories, $2 messages, $3 keys, $4 the tenant.
+        table: the table that is asked.
+        queries: a count query for each check; they see the lists `asked.memories`, `asked.messages`, `asked.keys` and
+            the id `asked.tenant`.
+        versions: a query for the versions that are there, as an array, where the table keeps them.
         model: the read model whose checkpoint says how far the layer has followed the log.
     """
 
-    def __init__(self, layer: str, prober: Database, queries: dict[str, str], model: str | None = None) -> None:
+    def __init__(
+        self,
+        layer: str,
+        prober: Database,
+        table: str,
+        queries: dict[str, str],
+        *,
+        versions: str | None = None,
+        model: str | None = None,
+    ) -> None:
         self.layer = layer
         self._prober = prober
+        self._table = table
         self._queries = queries
+        self._versions = versions
         self._model = model
 
     async def ask(self, question: Question) -> LayerFinding:
@@ -82,18 +96,26 @@ class TableProbe:
         async with self._prober.connection() as connection:
             # the position first: what is counted afterwards is at least as new
             position = None if self._model is None else await position_of(connection, self._model)
-            checks = {name: await self._count(connection, query, question) for name, query in self._queries.items()}
-        return finding(self.layer, checks, "absent", position=position)
+            checks: dict[str, int] = {
+                name: await _ask(connection, query, question) for name, query in self._queries.items()
+            }
+            versions = None if self._versions is None else await _ask(connection, self._versions, question)
+        return finding(self.layer, checks, "absent", self._queries, position=position, versions=versions or ())
 
-    async def _count(self, connection: Connection, query: str, question: Question) -> int:
-        count: int = await connection.fetchval(
-            _ASKED + query,
-            list(question.memories),
-            list(question.messages),
-            list(question.keys),
-            question.scope.tenant_id,
-        )
-        return count
+    async def readers(self) -> Sequence[str]:
+        """Name the roles that may select from the table."""
+        async with self._prober.connection() as connection:
+            return await readers_of(connection, self._table)
+
+
+async def _ask(connection: Connection, query: str, question: Question) -> Any:  # noqa: ANN401 - a count or an array
+    return await connection.fetchval(
+        _ASKED + query,
+        list(question.memories),
+        list(question.messages),
+        list(question.keys),
+        question.scope.tenant_id,
+    )
 
 
 class KeyProbe:
@@ -106,7 +128,12 @@ class KeyProbe:
 
     async def ask(self, question: Question) -> LayerFinding:
         """Count the keys that still exist."""
-        return finding(self.layer, {"keys": len(await self._vault.present(question.keys))}, "absent")
+        checks = {"keys": len(await self._vault.present(question.keys))}
+        return finding(self.layer, checks, "absent", {"keys": "count of these in vault.data_key"})
+
+    async def readers(self) -> Sequence[str]:
+        """Name the roles that may select wrapped keys."""
+        return await self._vault.readers("vault.data_key")
 
 
 class NotConfigured:
@@ -118,7 +145,11 @@ class NotConfigured:
     async def ask(self, question: Question) -> LayerFinding:
         """Say that there is nothing to ask."""
         del question
-        return finding(self.layer, {}, "not_configured")
+        return finding(self.layer, {}, "not_configured", {})
+
+    async def readers(self) -> Sequence[str]:
+        """Name nobody."""
+        return ()
 
 
 def table_probes(prober: Database) -> Sequence[TableProbe]:
@@ -127,29 +158,40 @@ def table_probes(prober: Database) -> Sequence[TableProbe]:
         TableProbe(
             "log_bodies",
             prober,
+            "log.body",
             {"ciphertexts": "select count(*) from log.body, asked where key_id = any(asked.keys)"},
         ),
         TableProbe(
             "facts",
             prober,
+            "facts.memory",
             {
                 "by_id": "select count(*) from facts.memory, asked where memory_id = any(asked.memories)"
                 " and (status <> 'forgotten' or tag is not null)",
                 "by_id_other_tenant": "select count(*) from facts.memory m, asked where memory_id = any(asked.memories)"
                 " and m.tenant_id <> asked.tenant",
             },
-            "facts",
+            versions="select array_agg(distinct version order by version) from facts.memory, asked"
+            " where memory_id = any(asked.memories) and status <> 'forgotten'",
+            model="facts",
         ),
         TableProbe(
             "recent_turns",
             prober,
+            "sessions.message",
             {
                 "messages": "select count(*) from sessions.message, asked"
                 " where message_id = any(asked.messages) and not forgotten"
             },
-            "sessions",
+            model="sessions",
         ),
         TableProbe(
-            "reads", prober, {"by_id": "select count(*) from ops.read r, asked where r.memories && asked.memories"}
+            "reads",
+            prober,
+            "ops.read",
+            {"by_id": "select count(*) from ops.read r, asked where r.memories && asked.memories"},
+            versions="select array_agg(distinct t.version order by t.version) from asked, ops.read r"
+            " cross join unnest(r.memories, r.versions) as t(memory, version)"
+            " where r.memories && asked.memories and t.memory = any(asked.memories)",
         ),
     )

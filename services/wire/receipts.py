@@ -3,6 +3,8 @@
 from datetime import datetime
 from typing import Literal
 
+from pydantic import Field
+
 from events.model import EventId, Frozen, MemoryId, TenantId
 from services.wire.request import Request
 
@@ -14,11 +16,16 @@ class ForgetRequest(Request):
 
 
 class LayerView(Frozen):
-    """What one layer answered, and the counts that answer was computed from."""
+    """What one layer answered, and the evidence that was computed from.
+
+    `checks` are counts, `queries` what each asked, without values; `position` is how far it had followed the log.
+    """
 
     layer: str
     state: Literal["absent", "purged", "masked", "drained", "unreclaimed", "not_configured", "cannot_prove", "present"]
     checks: dict[str, int]
+    queries: dict[str, str] = Field(default_factory=dict)
+    position: int | None = None
     at: datetime
 
 

@@ -39,7 +39,7 @@ COLUMN = {
 }
 PRIVATE = (
     *("log.event", "log.body", "log.fence", "facts.subject", "facts.memory", "keywords.entry"),
-    *("sessions.turn", "sessions.message", "ops.read", "ops.erasure"),
+    *("sessions.turn", "sessions.message", "ops.read", "ops.erasure", "ops.locating"),
 )
 NOT_ALLOWED = (asyncpg.InsufficientPrivilegeError,)
 
@@ -72,6 +72,10 @@ async def world(stores: Stores) -> World:
             await connection.execute(
                 "insert into ops.read (read_id, tenant_id, subject_id, role, memories, versions)"
                 " values ($1, $2, $3, 'chat', '{}', '{}')",
+                *owner,
+            )
+            await connection.execute(
+                "insert into ops.locating (request_id, tenant_id, subject_id, memory_id) values ($1, $2, $3, $1)",
                 *owner,
             )
             await connection.execute(

@@ -6,13 +6,14 @@ from uuid import UUID
 from fastapi import APIRouter
 
 from events.model import MemoryId
-from services.api.auth import MayReadMemories, Reader
+from services.api.auth import MayReadMemories, MayReadReceipts, Reader
 from services.api.door import TheDoor
 from services.api.openapi import ANY_PROBLEMS, problems
 from services.api.problem import not_found
 from services.api.routes.paging import Cursor, Limit
 from services.wire.explain import Explanation
 from services.wire.memories import MemoryDetail, MemoryPage, MemoryStatus
+from services.wire.where import WhereView
 
 router = APIRouter(tags=["memories"], responses=problems(*ANY_PROBLEMS, HTTPStatus.UNPROCESSABLE_ENTITY))
 
@@ -46,3 +47,12 @@ async def explain_memory(scope: MayReadMemories, reader: Reader, memory_id: UUID
     if explanation is None:
         raise not_found("memory")
     return explanation
+
+
+@router.get("/v1/memories/{memory_id}/where", responses=problems(HTTPStatus.NOT_FOUND))
+async def locate_memory(scope: MayReadReceipts, memory_id: UUID, door: TheDoor) -> WhereView:
+    """Say which layers hold a memory now, at which version and position, and who may read it there; nothing it says."""
+    found = await door.backend.where(scope, MemoryId(memory_id))
+    if found is None:
+        raise not_found("memory")
+    return found

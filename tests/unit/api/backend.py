@@ -31,6 +31,7 @@ from services.wire.recall import (
 )
 from services.wire.receipts import LayerView, ReceiptPage, ReceiptView
 from services.wire.turns import TurnAnswer, TurnIn, TurnOutcome, Verdict
+from services.wire.where import PlaceView, WhereView
 
 NOW = datetime(2026, 3, 1, 9, 30, tzinfo=UTC)
 MEMORY = MemoryId(UUID("0195f3a0-7c1e-7d53-9b1a-2f6f3f1f9a10"))
@@ -165,6 +166,22 @@ class RecordingBackend:
         return Explanation(
             memory_id=MEMORY, judgements=(), versions=(view(),), reinforced=0, rivals=(), settled=(), forgotten=False
         )
+
+    async def where(self, scope: Scope, memory_id: MemoryId) -> WhereView | None:
+        """Find the one memory there is in one layer."""
+        self._called("where", scope, memory_id)
+        if memory_id != MEMORY or not self._sees(scope):
+            return None
+        place = PlaceView(
+            layer="facts",
+            holds=True,
+            versions=(1,),
+            position=7,
+            checks={"by_id": 1},
+            readers=("cenotaph_reader",),
+            at=NOW,
+        )
+        return WhereView(memory_id=MEMORY, status=MemoryStatus.ACTIVE, readers=("person", "agent"), layers=(place,))
 
     async def inbox(self, scope: Scope, *, reader: TokenRole = TokenRole.AGENT) -> InboxPage:
         """Hold the one memory there is."""

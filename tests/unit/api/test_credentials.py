@@ -22,6 +22,7 @@ MATRIX: list[tuple[str, str, object, set[TokenRole]]] = [
     ("POST", "/v1/memories/search", {"query": "tea"}, READERS),
     ("GET", "/v1/memories", None, READERS),
     ("GET", f"/v1/memories/{MEMORY}", None, READERS),
+    ("GET", f"/v1/memories/{MEMORY}/where", None, EVERYBODY),
     ("POST", "/v1/forget", {"memory_id": str(MEMORY)}, READERS),
     ("GET", "/v1/receipts", None, EVERYBODY),
     ("GET", f"/v1/receipts/{RECEIPT}", None, EVERYBODY),

@@ -173,6 +173,13 @@ async def test_explain(agent: httpx.AsyncClient) -> None:
     assert (await agent.get(f"/v1/memories/{MEMORY}/explain")).json()["versions"][0]["memory_id"] == str(MEMORY)
 
 
+async def test_where(agent: httpx.AsyncClient) -> None:
+    """A memory is found in its layers by its id."""
+    found = (await agent.get(f"/v1/memories/{MEMORY}/where")).json()
+    assert [(each["layer"], each["holds"], each["versions"]) for each in found["layers"]] == [("facts", True, [1])]
+    assert found["readers"] == ["person", "agent"]
+
+
 ABSENT = "0195f3a0-7c1e-7d53-9b1a-000000000000"
 
 
@@ -183,6 +190,7 @@ ABSENT = "0195f3a0-7c1e-7d53-9b1a-000000000000"
         ("GET", f"/v1/receipts/{ABSENT}", f"/v1/receipts/{RECEIPT}", None),
         ("POST", "/v1/forget", "/v1/forget", "memory_id"),
         ("GET", f"/v1/memories/{ABSENT}/explain", f"/v1/memories/{MEMORY}/explain", None),
+        ("GET", f"/v1/memories/{ABSENT}/where", f"/v1/memories/{MEMORY}/where", None),
         ("POST", f"/v1/inbox/{ABSENT}/confirm", f"/v1/inbox/{MEMORY}/confirm", None),
         ("POST", f"/v1/inbox/{ABSENT}/refuse", f"/v1/inbox/{MEMORY}/refuse", None),
         ("DELETE", f"/v1/suppressions/{ABSENT}", f"/v1/suppressions/{MEMORY}", None),

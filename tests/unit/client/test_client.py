@@ -34,6 +34,7 @@ async def test_every_call_asyncio(memory: AsyncCenotaph) -> None:
     assert (await memory.search("beef", limit=3)).memories[0].score == 0.5
     assert (await memory.memories("active", limit=2, cursor="abc")).next_cursor == "abc"
     assert (await memory.memory(MEMORY)).versions[0].positive is False
+    assert (await memory.where(MEMORY)).layers[0].holds
     receipt = await memory.forget(MEMORY)
     assert receipt == await memory.receipt(RECEIPT)
     assert (await memory.receipts()).receipts == (receipt,)
@@ -49,6 +50,7 @@ def test_every_call_blocking(door: Door) -> None:
         assert memory.search("beef").memories[0].memory_id == MEMORY
         assert memory.memories().memories[0].content == "不吃牛肉 / does not eat beef"
         assert memory.memory(MEMORY).status == "active"
+        assert memory.where(MEMORY).readers == ("person", "agent")
         assert memory.forget(MEMORY) == memory.receipt(RECEIPT) == memory.receipts().receipts[0]
 
 

@@ -14,7 +14,7 @@ from events.model import LayerFinding, MemoryId, Tombstoned
 from events.schedule import Schedule
 from services.forgetting.finisher import negatives_of
 from services.forgetting.layers import State, finding
-from services.forgetting.receipt import Signer, decide, statement_of, verify
+from services.forgetting.receipt import Signer, borne_out, decide, statement_of, verify
 from tests.unit.forgetting.make import stored
 
 NOW = datetime(2026, 8, 1, tzinfo=UTC)
@@ -24,7 +24,8 @@ FINDINGS = st.builds(
     LayerFinding,
     layer=st.sampled_from(["facts", "vector_index", "async_queue"]),
     state=st.sampled_from(get_args(State)),
-    checks=st.just({}),
+    checks=st.dictionaries(st.sampled_from(["by_id", "neighbours"]), st.integers(0, 1)),
+    queries=st.just({"by_id": "select count(*) …"}),
     position=st.none() | st.integers(0, 20),
     at=st.just(NOW),
 )
@@ -32,9 +33,16 @@ FINDINGS = st.builds(
 
 @given(st.lists(FINDINGS), st.integers(0, 20))
 def test_one_unproven_layer_is_enough(findings: list[LayerFinding], position: int) -> None:
-    """A receipt goes through only if there are layers, and every one proved its absence at or behind the tombstone."""
+    """A receipt goes through only if there are layers, and every one proved its absence at or behind the tombstone.
+
+    What is proven is asked for by a query that is named, and counted to nothing.
+    """
     proven = bool(findings) and all(
-        each.state in PROVEN and (each.position is None or each.position >= position) for each in findings
+        each.state in PROVEN
+        and (each.position is None or each.position >= position)
+        and not each.checks.get("by_id")
+        and (each.state == "not_configured" or each.checks.keys() == {"by_id"})
+        for each in findings
     )
     assert (decide(findings, position) == "deletion_propagated") is proven
 
@@ -43,8 +51,10 @@ def test_one_unproven_layer_is_enough(findings: list[LayerFinding], position: in
 def test_a_state_is_computed_from_its_counts(checks: dict[str, int]) -> None:
     """Any hit means present; what is only reported counts for nothing."""
     hits = any(count for name, count in checks.items() if name != "entries")
-    found = finding("layer", checks, "absent", lambda name: name != "entries")
+    found = finding("layer", checks, "absent", dict.fromkeys(checks, "select …"))
     assert (found.state == "present") is hits
+    assert borne_out(found) is bool(checks)
+    assert not borne_out(found.model_copy(update={"state": "absent" if hits else "present"}))
 
 
 def test_the_statement_says_by_when_the_keys_die() -> None:
@@ -57,8 +67,8 @@ def test_the_statement_says_by_when_the_keys_die() -> None:
 def test_negative_queries_are_summed_over_layers() -> None:
     """Each way of asking is one number; counts of neighbours and entries are no queries."""
     findings = [
-        finding("one", {"by_id": 1, "neighbours": 7}, "absent"),
-        finding("two", {"by_id": 2, "paraphrase": 0}, "absent"),
+        finding("one", {"by_id": 1, "neighbours": 7}, "absent", {}),
+        finding("two", {"by_id": 2, "paraphrase": 0}, "absent", {}),
     ]
     assert negatives_of(findings) == {"by_id": 3, "paraphrase": 0}
 
@@ -68,7 +78,11 @@ def test_a_signature_holds_for_one_statement_and_one_key(tmp_path: Path) -> None
     signer, other = Signer(tmp_path / "one"), Signer(tmp_path / "other")
     tombstone = stored(Tombstoned(memories=(MemoryId(uuid4()),), messages=(), keys=()), position=7)
     statement = statement_of(
-        tombstone, [finding("facts", {"by_id": 0}, "absent", position=7)], {"by_id": 0}, NOW, NIGHTLY
+        tombstone,
+        [finding("facts", {"by_id": 0}, "absent", {"by_id": "select …"}, position=7)],
+        {"by_id": 0},
+        NOW,
+        NIGHTLY,
     )
     signature = signer.sign(statement)
     assert verify(statement, signature, signer.public)
