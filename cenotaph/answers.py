@@ -161,7 +161,10 @@ class Receipt(Answer):
     """How far a deletion has come; signed once `decision` is `deletion_propagated`."""
 
     receipt_id: UUID
-    memory_id: UUID
+    memory_id: UUID | None
+    scope: str
+    memories: int
+    messages: int
     tenant_id: UUID
     tombstone_version: int
     decision: str
@@ -180,7 +183,7 @@ class Receipt(Answer):
 class Meant(Memory):
     """A memory that a description means."""
 
-    score: float
+    score: float | None
     versions: int
 
 
@@ -188,10 +191,19 @@ class ForgetPreview(Answer):
     """What would be forgotten; `digest` confirms exactly this."""
 
     memories: tuple[Meant, ...]
+    total: int
     siblings: tuple[UUID, ...]
     turns: tuple[str, ...]
     messages: int
     digest: str
+
+
+class Suspension(Answer):
+    """Whether a memory is set aside; nothing of it is destroyed."""
+
+    memory_id: UUID
+    suspended: bool
+    reversible: bool
 
 
 class Waiting(Memory):

@@ -186,9 +186,36 @@ def receipts(limit: int, cursor: str | None) -> Call[answers.ReceiptPage]:
     return Call("GET", "/v1/receipts", answers.ReceiptPage, params=_some(limit=limit, cursor=cursor))
 
 
-def preview(description: str) -> Call[answers.ForgetPreview]:
-    """Show what a description means."""
-    return Call("POST", "/v1/forget/preview", answers.ForgetPreview, sent={"description": description})
+@dataclass(frozen=True, slots=True)
+class What:
+    """Something to forget that is more than one memory; name one: `message` (turn id, message id), session or kind."""
+
+    message: tuple[str, str] | None = None
+    session_id: str | None = None
+    kind: str | None = None
+
+    def sent(self) -> dict[str, Any]:
+        """Say it in the door's words."""
+        message = None
+        if self.message is not None:
+            message = {"turn_id": self.message[0], "message_id": self.message[1]}
+        return _some(message=message, session_id=self.session_id, kind=self.kind)
+
+
+def forget_what(what: What, digest: str | None) -> Call[answers.Receipt]:
+    """Forget a message, a session or a kind; again gives the same receipt."""
+    return Call("POST", "/v1/forget", answers.Receipt, sent=what.sent() | _some(digest=digest))
+
+
+def suspend(memory_id: UUID, *, suspended: bool) -> Call[answers.Suspension]:
+    """Set a memory aside, or use it again."""
+    return Call("POST", f"/v1/memories/{memory_id}/{'suspend' if suspended else 'resume'}", answers.Suspension)
+
+
+def preview(what: What | str) -> Call[answers.ForgetPreview]:
+    """Show what a description means, or what would go with a message, a session or a kind."""
+    sent = {"description": what} if isinstance(what, str) else what.sent()
+    return Call("POST", "/v1/forget/preview", answers.ForgetPreview, sent=sent)
 
 
 def forget_described(description: str, digest: str) -> Call[answers.ReceiptPage]:

@@ -13,7 +13,7 @@ import httpx
 
 from cenotaph import answers, calls
 from cenotaph.auth import BearerAuth
-from cenotaph.calls import MemoryStatus, RankingPreset, RecallRole, Turn
+from cenotaph.calls import MemoryStatus, RankingPreset, RecallRole, Turn, What
 from cenotaph.transport import PATIENT, AsyncSender, Retry, Sender
 
 TokenRole = Literal["agent", "person", "auditor"]
@@ -106,9 +106,21 @@ class Cenotaph:
         """Forget one memory, irreversibly."""
         return self._sender.send(calls.forget(memory_id))
 
-    def preview(self, description: str) -> answers.ForgetPreview:
-        """Show which memories a description means, before anything is forgotten."""
-        return self._sender.send(calls.preview(description))
+    def forget_what(self, what: What, digest: str | None = None) -> answers.Receipt:
+        """Forget a message, a session or a kind, irreversibly; with a preview's digest only what that showed."""
+        return self._sender.send(calls.forget_what(what, digest))
+
+    def suspend(self, memory_id: UUID) -> answers.Suspension:
+        """Set a memory aside: no agent reads it until it is resumed. Nothing is destroyed."""
+        return self._sender.send(calls.suspend(memory_id, suspended=True))
+
+    def resume(self, memory_id: UUID) -> answers.Suspension:
+        """Use a memory again that was set aside."""
+        return self._sender.send(calls.suspend(memory_id, suspended=False))
+
+    def preview(self, what: What | str) -> answers.ForgetPreview:
+        """Show what a description, a message, a session or a kind means, before anything is forgotten."""
+        return self._sender.send(calls.preview(what))
 
     def forget_described(self, description: str, digest: str) -> answers.ReceiptPage:
         """Forget what a preview showed, irreversibly; refused if it would show something else by now."""
@@ -252,9 +264,21 @@ class AsyncCenotaph:
         """Forget one memory, irreversibly."""
         return await self._sender.send(calls.forget(memory_id))
 
-    async def preview(self, description: str) -> answers.ForgetPreview:
-        """Show which memories a description means, before anything is forgotten."""
-        return await self._sender.send(calls.preview(description))
+    async def forget_what(self, what: What, digest: str | None = None) -> answers.Receipt:
+        """Forget a message, a session or a kind, irreversibly; with a preview's digest only what that showed."""
+        return await self._sender.send(calls.forget_what(what, digest))
+
+    async def suspend(self, memory_id: UUID) -> answers.Suspension:
+        """Set a memory aside: no agent reads it until it is resumed. Nothing is destroyed."""
+        return await self._sender.send(calls.suspend(memory_id, suspended=True))
+
+    async def resume(self, memory_id: UUID) -> answers.Suspension:
+        """Use a memory again that was set aside."""
+        return await self._sender.send(calls.suspend(memory_id, suspended=False))
+
+    async def preview(self, what: What | str) -> answers.ForgetPreview:
+        """Show what a description, a message, a session or a kind means, before anything is forgotten."""
+        return await self._sender.send(calls.preview(what))
 
     async def forget_described(self, description: str, digest: str) -> answers.ReceiptPage:
         """Forget what a preview showed, irreversibly; refused if it would show something else by now."""

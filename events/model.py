@@ -93,6 +93,10 @@ class Outcome(StrEnum):
     HELD = "held"
 
 
+ForgetScope = Literal["memory", "message", "session", "kind", "person", "tenant"]
+"""What somebody may ask to be forgotten at once (R40)."""
+
+
 class Frozen(BaseModel):
     """A value: immutable, and strict about unknown fields."""
 
@@ -401,14 +405,19 @@ class TurnConsidered(Event):
 class Tombstoned(Event):
     """Must be forgotten. Names every id that is fenced and every data key whose bodies go.
 
-    `memories` and `messages` are fenced in the same transaction; `keys` are destroyed in the vault; `turns` are those
-    whose messages go; `orphaned` are living memories that cited one of these messages and stay, marked "source
-    forgotten". `topics` are what is left of what the memories were about: HMAC-SHA256, hex, under the person's lookup
-    secret, by which an older message that says it again is known (R41). None where that could not be read.
+    `scope` is what was asked for, `target` (a message, a session, a person, a tenant) or `kind` which one it was. Of
+    a person or a tenant no ids are named: its own id is fenced, and all that is theirs with it.
+    Otherwise `memories` and `messages` are fenced in the same transaction; `keys` are destroyed in the vault; `turns`
+    are those whose messages go; `orphaned` are living memories that cited one of these messages and stay, marked
+    "source forgotten". `topics` are what is left of what the memories were about: HMAC-SHA256, hex, under the person's
+    lookup secret, by which an older message that says it again is known (R41). None where that could not be read.
     """
 
     type = "tombstoned"
-    scope: Literal["memory"] = "memory"
+    schema_version: ClassVar[int] = 2
+    scope: ForgetScope = "memory"
+    target: UUID | None = None
+    kind: Kind | None = None
     memories: tuple[MemoryId, ...]
     messages: tuple[MessageId, ...]
     keys: tuple[KeyId, ...]
@@ -416,6 +425,25 @@ class Tombstoned(Event):
     injected: tuple[TurnId, ...] = ()
     orphaned: tuple[MemoryId, ...] = ()
     topics: tuple[str, ...] | None = None
+
+    @property
+    def whole(self) -> bool:
+        """Tell whether all of a person or a tenant goes, of which no ids are named."""
+        return self.scope in {"person", "tenant"}
+
+
+class Suspended(Event):
+    """The person set memories aside: nothing is destroyed, and nothing uses them until they are resumed (R22)."""
+
+    type = "suspended"
+    memories: tuple[MemoryId, ...]
+
+
+class Resumed(Event):
+    """What was set aside is used again as before."""
+
+    type = "resumed"
+    memories: tuple[MemoryId, ...]
 
 
 class Expired(Event):
@@ -500,6 +528,8 @@ EVENT_TYPES: dict[tuple[str, int], type[Event]] = {
         PolicyChanged,
         TurnConsidered,
         Tombstoned,
+        Suspended,
+        Resumed,
         Expired,
         Used,
         Tiered,

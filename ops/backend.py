@@ -15,8 +15,10 @@ from projections.follower import position_of
 from services.access.keys import KeyStore, tenant_of
 from services.access.rights import TokenRole
 from services.forgetting.forget import Forgetter
-from services.forgetting.previews import Previews
+from services.forgetting.previews import Preview, Previews
 from services.forgetting.receipts import Receipts
+from services.forgetting.selection import wanted_of
+from services.forgetting.suspend import Suspender
 from services.forgetting.where import Locations
 from services.recall.catalogue import Catalogue
 from services.recall.contexts import Contexts
@@ -35,9 +37,9 @@ from services.wire.choices import (
 )
 from services.wire.explain import Explanation
 from services.wire.inbox import InboxEntry, InboxPage, SettledView
-from services.wire.memories import MemoryDetail, MemoryPage, MemoryStatus
+from services.wire.memories import MemoryDetail, MemoryPage, MemoryStatus, SuspensionView
 from services.wire.recall import ContextAnswer, ContextRequest, SearchAnswer, SearchRequest
-from services.wire.receipts import ReceiptPage, ReceiptView
+from services.wire.receipts import ReceiptPage, ReceiptView, What
 from services.wire.turns import TurnAnswer, TurnIn, TurnOutcome
 from services.wire.where import PlaceView, WhereView
 
@@ -45,6 +47,7 @@ _POLL_S = 0.02
 _REACH_S = 5.0
 _ERASED_WITHIN_S = 2.0
 _SIGN_S = 2.0
+_SHOWN = 100
 _ACTOR = "agent"
 _PERSON = "person"
 
@@ -58,6 +61,7 @@ class System:
     catalogue: Catalogue
     forgetter: Forgetter
     previews: Previews
+    suspender: Suspender
     chooser: Chooser
     waiting: Inbox
     explainer: Explainer
@@ -111,15 +115,21 @@ class System:
 
     async def preview(self, scope: Scope, description: str, *, reader: TokenRole = TokenRole.AGENT) -> ForgetPreview:
         """Show what a description means and what forgetting it would touch."""
-        preview = await self.previews.preview(scope, description)
-        views = await self.catalogue.views(scope, [each.fact for each in preview.meant], reader=reader)
+        return await self._shown(scope, await self.previews.preview(scope, description), reader)
+
+    async def _shown(self, scope: Scope, preview: Preview, reader: TokenRole) -> ForgetPreview:
+        shown = preview.meant[:_SHOWN]
+        views = await self.catalogue.views(scope, [each.fact for each in shown], reader=reader)
         keyring = await self.vault.keyring(scope)
         names = await keyring.outside(preview.turns)
         return ForgetPreview(
             memories=tuple(
-                MeantView(**dict(view), score=round(each.score, 3), versions=each.versions)
-                for each, view in zip(preview.meant, views, strict=True)
+                MeantView(
+                    **dict(view), score=None if each.score is None else round(each.score, 3), versions=each.versions
+                )
+                for each, view in zip(shown, views, strict=True)
             ),
+            total=len(preview.meant),
             siblings=preview.siblings,
             turns=tuple(names[turn] for turn in preview.turns if turn in names),
             messages=len(preview.messages),
@@ -138,6 +148,27 @@ class System:
         tombstones = [await self.forgetter.forget(scope, each.fact.memory_id, _ACTOR) for each in preview.meant]
         receipts = [await self._receipt(scope, tombstone) for tombstone in tombstones if tombstone is not None]
         return ReceiptPage(receipts=tuple(receipt for receipt in receipts if receipt is not None))
+
+    async def forget_what(self, scope: Scope, what: What, digest: str | None = None) -> ReceiptView | None:
+        """Fence a message, a session or a kind, then give the erasing worker a moment to finish before answering."""
+        wanted = await wanted_of(await self.vault.keyring(scope), what)
+        if wanted is None:
+            return None
+        tombstone = await self.forgetter.forget_wanted(scope, wanted, _ACTOR, digest)
+        return None if tombstone is None else await self._receipt(scope, tombstone)
+
+    async def preview_what(
+        self, scope: Scope, what: What, *, reader: TokenRole = TokenRole.AGENT
+    ) -> ForgetPreview | None:
+        """Show what would go with a message, a session or a kind."""
+        wanted = await wanted_of(await self.vault.keyring(scope), what)
+        preview = None if wanted is None else await self.previews.preview_wanted(scope, wanted)
+        return None if preview is None else await self._shown(scope, preview, reader)
+
+    async def suspend(self, scope: Scope, memory_id: MemoryId, *, suspended: bool) -> SuspensionView | None:
+        """Set a memory aside, or use it again."""
+        there = await self.suspender.set(scope, memory_id, _PERSON, suspended=suspended)
+        return SuspensionView(memory_id=memory_id, suspended=suspended) if there else None
 
     async def explain(
         self, scope: Scope, memory_id: MemoryId, *, reader: TokenRole = TokenRole.AGENT

@@ -54,6 +54,7 @@ from services.forgetting.receipt import Signer
 from services.forgetting.receipts import Receipts
 from services.forgetting.second_place import Tombstones
 from services.forgetting.semantic import Answer, ReadPathProbe, VectorLayer, VectorLayerProbe
+from services.forgetting.suspend import Suspender
 from services.forgetting.tables import Followed, KeyProbe, NotConfigured, Reads, table_probes
 from services.forgetting.where import Locations, Locator
 from services.governance.judge import GATES, Gate
@@ -272,6 +273,7 @@ class Composition:
             catalogue=Catalogue(reader, keeper),
             forgetter=Forgetter(self.log("appender"), reader, keeper),
             previews=Previews(reader, keeper, self.embedder, self.matcher),
+            suspender=Suspender(self.events, reader),
             chooser=Chooser(keeper, self.events, reader, shipped_policy()),
             waiting=Inbox(keeper, self.events, reader, self.embedder),
             explainer=Explainer(reader, keeper),

@@ -21,7 +21,9 @@ from events.model import (
     Outcome,
     Reinforced,
     Resolved,
+    Resumed,
     Superseded,
+    Suspended,
     Tiered,
     Tombstoned,
     TurnId,
@@ -48,7 +50,8 @@ class Fact:
 
     `verified_at` is when the person last said it (R14), `used_at` when it was last noted that an agent was given it.
     `asked` says that the person asked to remember it, this version or an earlier one. A `cold` one has no row in the
-    vector index.
+    vector index. `suspended` says that the person set the memory aside (R22); a version that is
+    written meanwhile is set aside with it.
     """
 
     memory_id: MemoryId
@@ -71,6 +74,7 @@ class Fact:
     gate: str | None = None
     reason: str | None = None
     held_until: datetime | None = None
+    suspended: bool = False
 
 
 State = dict[tuple[MemoryId, int], Fact]
@@ -121,7 +125,7 @@ def touched(stored: StoredEvent) -> set[MemoryId]:
     event = stored.event
     if isinstance(event, Tombstoned):
         return {*event.memories, *event.orphaned}
-    if isinstance(event, Conflicted):
+    if isinstance(event, Conflicted | Suspended | Resumed):
         return {*event.memories}
     if isinstance(event, Resolved):
         return {event.memory_id, *event.settled}
@@ -147,10 +151,14 @@ def fold(state: State, events: Iterable[StoredEvent]) -> State:
             # no decider writes a version behind the tombstone; whoever does resurrects nothing
             gone = fact.memory_id in stones
             before = state.get((fact.memory_id, fact.version - 1))
-            fact = replace(fact, asked=fact.asked or (before is not None and before.asked))
+            if before is not None:
+                fact = replace(fact, asked=fact.asked or before.asked, suspended=before.suspended)
             state[fact.memory_id, fact.version] = replace(fact, status="forgotten") if gone else fact
         elif isinstance(event := stored.event, Tombstoned):
             stones |= _bury(state, event)
+        elif isinstance(event, Suspended | Resumed):
+            for place in [place for place in state if place[0] in event.memories]:
+                state[place] = replace(state[place], suspended=isinstance(event, Suspended))
         else:
             _change(state, stored)
     return state

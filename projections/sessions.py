@@ -202,6 +202,17 @@ async def turns_with_contexts(connection: Connection, scope: Scope, contexts: Co
     return {TurnId(row["turn_id"]) for row in rows}
 
 
+async def turns_of_session(connection: Connection, scope: Scope, session: SessionId) -> set[TurnId]:
+    """Name the turns of a session."""
+    rows = await connection.fetch(
+        "select turn_id from sessions.turn where tenant_id = $1 and subject_id = $2 and session_id = $3",
+        scope.tenant_id,
+        scope.subject_id,
+        session,
+    )
+    return {TurnId(row["turn_id"]) for row in rows}
+
+
 async def waiting(connection: Connection, older_than_s: float, limit: int) -> list[int]:
     """Return the positions of turns that were not considered although they are old enough, oldest first.
 

@@ -9,8 +9,9 @@ then lies in a file, and is not missed.
 
 import asyncio
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Final
 from uuid import UUID
 
@@ -23,6 +24,7 @@ from projections.milvus_client import NO_ANSWER, MilvusClient, MilvusException, 
 _FIELDS: Final = ["id", "tenant_id", "subject_id", "version", "position"]
 _NOT_LOADED: Final = 101
 _TIMEOUT_S: Final = 30.0
+_AT_ONCE: Final = 500
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,12 +47,16 @@ class VectorProbe:
         self._client: MilvusClient | None = None
         self._one_at_a_time = asyncio.Lock()
 
-    async def by_id(self, memory_id: UUID) -> list[RawRow]:
-        """Return every row under this id, in any partition, of any tenant."""
-        rows = await self._ask(
-            lambda client: client.get(self._collection, ids=[memory_id.hex], output_fields=_FIELDS, timeout=_TIMEOUT_S)
-        )
+    async def by_ids(self, memories: Sequence[UUID]) -> list[RawRow]:
+        """Return every row under one of these ids, in any partition, of any tenant."""
+        rows = []
+        for start in range(0, len(memories), _AT_ONCE):
+            ids = [memory.hex for memory in memories[start : start + _AT_ONCE]]
+            rows += await self._ask(partial(self._get, ids))
         return [_row(row) for row in rows]
+
+    def _get(self, ids: list[str], client: MilvusClient) -> Any:  # noqa: ANN401 - pymilvus ships no types
+        return client.get(self._collection, ids=ids, output_fields=_FIELDS, timeout=_TIMEOUT_S)
 
     async def by_vector(
         self, vector: NDArray[np.float32], limit: int = 10, partitions: list[str] | None = None
@@ -70,11 +76,12 @@ class VectorProbe:
         )
         return [_row(hit["entity"] | {"id": hit["id"]}, float(hit["distance"])) for hit in hits[0]]
 
-    async def count(self, tenant_id: UUID, subject_id: UUID) -> int:
-        """Count one person's rows in all partitions; slow at a million rows."""
-        if not all(re.fullmatch("[0-9a-f]{32}", each.hex) for each in (tenant_id, subject_id)):
+    async def count(self, tenant_id: UUID | None = None, subject_id: UUID | None = None) -> int:
+        """Count the rows of one person, of a tenant, or of everybody, in all partitions; slow at a million rows."""
+        named = {name: each for name, each in (("tenant_id", tenant_id), ("subject_id", subject_id)) if each}
+        if not all(re.fullmatch("[0-9a-f]{32}", each.hex) for each in named.values()):
             raise ValueError("ids are UUIDs")
-        which = f"tenant_id in ['{tenant_id.hex}'] and subject_id in ['{subject_id.hex}']"
+        which = " and ".join(f"{name} in ['{each.hex}']" for name, each in named.items()) or "position >= 0"
         rows = await self._ask(
             lambda client: client.query(
                 self._collection,

@@ -24,8 +24,9 @@ from events.sealer import Sealer
 from ops.composition import Composition
 from ops.embedded import Embedded
 from ops.settings import load_settings
-from projections.follower import Follower
+from projections.follower import Follower, place_of
 from projections.model import Projection
+from projections.vector_probe import VectorProbe
 from services.forgetting.finisher import Finisher, Stage
 from services.forgetting.layers import Layer, Registry
 from services.forgetting.receipt import Signer
@@ -38,6 +39,11 @@ from workers.seal import seal
 ACTOR = "agent"
 WAIT_S = 0.5  # how long a layer that does not follow is waited for; five seconds in production
 START = datetime(2026, 8, 1, 9, tzinfo=UTC)
+OWNED = (
+    *("log.body", "facts.memory", "facts.subject", "keywords.entry", "sessions.turn", "sessions.message"),
+    *("ops.read", "ops.dead_letter"),
+)
+_ELSEWHERE = "select count(*) from {table} where (tenant_id, subject_id) <> ($1, $2)"
 MODELS = ("facts", "keywords", "sessions", "vectors")
 
 
@@ -189,6 +195,23 @@ class Plant:
         async with self.owner() as connection:
             events = await read_sealed(connection, Position(-1), 100_000)
         return [each for each in events if each.scope == scope and isinstance(each.event, TurnFinalized)]
+
+    async def counts(self, scope: Scope) -> dict[str, int]:
+        """Count what lies in every layer of everybody but one person (R40)."""
+        found: dict[str, int] = {}
+        async with self.owner() as connection:
+            for table in OWNED:
+                query = _ELSEWHERE.format(table=table)
+                found[table] = await connection.fetchval(query, scope.tenant_id, scope.subject_id)
+            place = await place_of(connection, "vectors")
+        async with self.vault() as connection:
+            for table in ("person", "data_key", "alias"):
+                query = _ELSEWHERE.format(table=f"vault.{table}")
+                found[table] = await connection.fetchval(query, scope.tenant_id, scope.subject_id)
+        probe = VectorProbe(self.composition.endpoints.milvus_uri, place)
+        found["vectors"] = await probe.count() - await probe.count(scope.tenant_id, scope.subject_id)
+        await probe.close()
+        return found
 
     async def recalled(self, scope: Scope, query: str) -> dict[MemoryId, str]:
         """Ask as an agent would; return what came, by memory."""

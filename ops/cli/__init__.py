@@ -9,7 +9,7 @@ from ops.cli.demo import demo
 from ops.cli.diff import diff
 from ops.cli.errors import App
 from ops.cli.evaluate import evaluate
-from ops.cli.forget import forget, receipts
+from ops.cli.forget import forget, receipts, resume, suspend
 from ops.cli.inbox import confirm, consent, explain, inbox, refuse, suppress
 from ops.cli.ingest import ingest
 from ops.cli.memory import memories, recall, remember
@@ -33,7 +33,7 @@ app = App(
     add_completion=False,
 )
 for command in (
-    *(demo, up, down, status, remember, recall, memories, where, forget, receipts, ingest),
+    *(demo, up, down, status, remember, recall, memories, where, forget, suspend, resume, receipts, ingest),
     *(inbox, confirm, refuse, consent, suppress, explain),
     *(replay, verify, rebuild, upkeep, migrate, api, worker, token),
 ):

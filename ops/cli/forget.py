@@ -1,4 +1,4 @@
-"""`cenotaph forget` and `cenotaph receipts`: forget one thing, watch the receipt fill, check its signature."""
+"""`cenotaph forget`, `suspend`, `receipts`: forget or set aside, watch a receipt fill, check its signature."""
 
 import time
 from collections.abc import Iterator
@@ -11,6 +11,7 @@ from rich.live import Live
 from rich.table import Table
 
 from cenotaph import answers
+from cenotaph.calls import What
 from cenotaph.client import Cenotaph
 from events.errors import CenotaphError, TamperError
 from ops import logs
@@ -32,14 +33,26 @@ def forget(
     ] = None,
     *,
     person: Person,
-    about: Annotated[str | None, typer.Option(help="Forget what this describes instead; shown before.")] = None,
+    about: Annotated[str | None, typer.Option(help="Forget what this describes instead.")] = None,
+    message: Annotated[
+        tuple[str, str] | None, typer.Option(help="Forget what one message said: your ids of its turn and of it.")
+    ] = None,
+    session: Annotated[str | None, typer.Option(help="Forget a whole session, by your id of it.")] = None,
+    kind: Annotated[str | None, typer.Option(help="Forget every memory of a kind.")] = None,
     wait: Annotated[float, typer.Option(help="How many seconds to wait for the signed receipt.", min=0)] = 60.0,
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
 ) -> None:
-    """Forget one memory, or what a description means, and show what every layer answers until the receipt is signed."""
+    """Forget something for good: show what would go, ask, and show what every layer answers until all is signed.
+
+    To set a memory aside and be able to take that back, see `cenotaph suspend`.
+    """
     logs.configure("warning")
+    if sum(each is not None for each in (memory_id, about, message, session, kind)) != 1:
+        raise CenotaphError("name one thing: a memory by its id, or one of --about, --message, --session and --kind")
+    what = about if about is not None else What(message, session, kind)
     with memory(person, role="person") as own:
-        for receipt in _asked(own, memory_id, about, yes=yes):
+        asked = _one(own, memory_id, yes=yes) if memory_id is not None else _many(own, what, yes=yes)
+        for receipt in asked:
             seen = watch(own, receipt, wait)
             if seen.decision != DONE:
                 raise CenotaphError(
@@ -50,27 +63,48 @@ def forget(
             out.print(f"[green]signature verified[/]  receipt {seen.receipt_id}")
 
 
-def _asked(own: Cenotaph, memory_id: UUID | None, about: str | None, *, yes: bool) -> tuple[answers.Receipt, ...]:
-    """Show what would go, ask, and forget it."""
-    if (memory_id is None) == (about is None):
-        raise CenotaphError("name a memory by its id, or describe what to forget with --about")
-    if memory_id is not None:
-        shown = own.memory(memory_id)
-        out.print(plain(f"{shown.kind}: {shown.content or 'already forgotten'}"))
-        if not yes:
-            typer.confirm("Forget this for good?", abort=True)
-        return (own.forget(memory_id),)
-    preview = own.preview(about or "")
-    if not preview.memories:
+def _one(own: Cenotaph, memory_id: UUID, *, yes: bool) -> tuple[answers.Receipt, ...]:
+    """Show the memory, ask, and forget it."""
+    shown = own.memory(memory_id)
+    out.print(plain(f"{shown.kind}: {shown.content or 'already forgotten'}"))
+    if not yes:
+        typer.confirm("Forget this for good?", abort=True)
+    return (own.forget(memory_id),)
+
+
+def _many(own: Cenotaph, what: What | str, *, yes: bool) -> tuple[answers.Receipt, ...]:
+    """Show all that would go, ask, and forget exactly that."""
+    preview = own.preview(what)
+    if isinstance(what, str) and not preview.memories:
         raise CenotaphError("nothing is remembered that this describes; see `cenotaph memories`")
     for each in preview.memories:
-        out.print(plain(f"{each.kind}: {each.content}  ({each.versions} version(s), fits {each.score:.2f})"))
+        fits = "" if each.score is None else f", fits {each.score:.2f}"
+        out.print(plain(f"{each.kind}: {each.content}  ({each.versions} version(s){fits})"))
     out.print(
-        f"{preview.messages} messages of {len(preview.turns)} turns go; {len(preview.siblings)} memories lose a source"
+        f"{preview.total} memories and {preview.messages} messages of {len(preview.turns)} turns go;"
+        f" {len(preview.siblings)} memories lose a source"
     )
     if not yes:
         typer.confirm("Forget all of this for good?", abort=True)
-    return own.forget_described(about or "", preview.digest).receipts
+    if isinstance(what, str):
+        return own.forget_described(what, preview.digest).receipts
+    return (own.forget_what(what, preview.digest),)
+
+
+def suspend(memory_id: Annotated[UUID, typer.Argument(help="The memory.", metavar="ID")], *, person: Person) -> None:
+    """Set a memory aside: no agent reads it until `cenotaph resume`. Reversible: nothing is destroyed."""
+    logs.configure("warning")
+    with memory(person, role="person") as own:
+        own.suspend(memory_id)
+    out.print(f"suspended {memory_id}; nothing was destroyed, `cenotaph resume {memory_id}` takes it back")
+
+
+def resume(memory_id: Annotated[UUID, typer.Argument(help="The memory.", metavar="ID")], *, person: Person) -> None:
+    """Use a memory again that was set aside."""
+    logs.configure("warning")
+    with memory(person, role="person") as own:
+        own.resume(memory_id)
+    out.print(f"resumed {memory_id}")
 
 
 def watch(own: Cenotaph, receipt: answers.Receipt, wait_s: float) -> answers.Receipt:
@@ -147,7 +181,7 @@ def receipts(
         table = Table("receipt", "memory", "decision", "requested", box=None, pad_edge=False)
         for each in found:
             requested = each.requested_at.isoformat(timespec="seconds")
-            table.add_row(str(each.receipt_id), str(each.memory_id), each.decision, requested)
+            table.add_row(str(each.receipt_id), str(each.memory_id or each.scope), each.decision, requested)
         print_table(table)
     else:
         print_table(table_of(found[0]))

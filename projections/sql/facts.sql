@@ -33,6 +33,7 @@ create table {schema}.memory (
   used_at        timestamptz, -- when it was last noted that an agent was given it
   asked          boolean not null, -- the person asked to remember it
   cold           boolean not null, -- no row in the vector index
+  suspended      boolean not null, -- the person set it aside
   primary key (tenant_id, memory_id, version)
 );
 create index memory_living on {schema}.memory (tenant_id, subject_id, tag) where status in ('current', 'in_conflict', 'held');

@@ -27,7 +27,7 @@ create table ops.erasure (
   tombstone     uuid primary key,
   tenant_id     uuid not null,
   subject_id    uuid not null,
-  memory_id     uuid not null,
+  memory_id     uuid, -- the first of what goes, null where no memory does
   requested_at  timestamptz not null,
   destroyed_at  timestamptz,
   propagated_at timestamptz,

@@ -1,4 +1,4 @@
-"""What may be read of memories of a sensitive class that is not open (R13.8, R22): the one rule of every read path."""
+"""What may be read of memories that are suspended or of a closed class (R13.8, R22): one rule for every read path."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
@@ -27,8 +27,8 @@ from projections.facts import newer_events, read_memories
 from projections.memories import open_memories
 from services.access.rights import TokenRole
 
-Withheld = Literal["consent_withdrawn", "needs_consent"]
-Why = Literal["consent_withdrawn", "refused"]
+Withheld = Literal["consent_withdrawn", "needs_consent", "suspended"]
+Why = Literal["consent_withdrawn", "refused", "suspended"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +40,8 @@ class Permission:
 
     def withheld(self, fact: Fact, body: MemoryBody) -> Withheld | None:
         """Say why an agent may not read a memory version or a held candidate, None where it may."""
+        if fact.suspended:
+            return "suspended"
         if body.sensitivity in self.consents.withdrawn:
             return "consent_withdrawn"
         # only what was held and never confirmed has a gate, whatever became of it later
@@ -69,7 +71,7 @@ class Silence:
 
 
 async def silence_of(connection: Connection, keyring: Keyring, turns: Collection[TurnId]) -> Silence:
-    """Find in some turns of one person what said a memory that was refused, or whose class was withdrawn.
+    """Find in some turns of one person what said a memory that was refused or suspended, or whose class was withdrawn.
 
     An answer goes with what it answers, and with the context that was injected into its turn. Read off the log, so that
     it holds from the commit on; a memory that is reinforced by a turn was said there too.
@@ -83,6 +85,7 @@ async def silence_of(connection: Connection, keyring: Keyring, turns: Collection
     facts = [fact for fact in fold(known, newer).values() if fact.memory_id in wanted]
     # a forgotten one takes its messages along, so this concerns only what is refused, which leaves them
     why: dict[MemoryId, Why] = {fact.memory_id: "refused" for fact in facts if fact.status == "forgotten"}
+    why |= {fact.memory_id: "suspended" for fact in facts if fact.suspended and fact.memory_id not in why}
     withdrawn = (await read_consents(connection, scope)).withdrawn
     if withdrawn:
         standing = [fact for fact in facts if fact.status not in {"forgotten", "expired"}]

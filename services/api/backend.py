@@ -10,9 +10,9 @@ from services.replay.standing import Standing
 from services.wire.choices import ConsentPage, ForgetPreview, SuppressionPage, SuppressionView
 from services.wire.explain import Explanation
 from services.wire.inbox import InboxPage, SettledView
-from services.wire.memories import MemoryDetail, MemoryPage, MemoryStatus
+from services.wire.memories import MemoryDetail, MemoryPage, MemoryStatus, SuspensionView
 from services.wire.recall import ContextAnswer, ContextRequest, SearchAnswer, SearchRequest
-from services.wire.receipts import ReceiptPage, ReceiptView
+from services.wire.receipts import ReceiptPage, ReceiptView, What
 from services.wire.turns import TurnAnswer, TurnIn, TurnOutcome
 from services.wire.where import WhereView
 
@@ -81,6 +81,24 @@ class Backend(Protocol):
         Raises:
             PreviewChangedError: It would show something else now; nothing was forgotten.
         """
+        ...
+
+    async def forget_what(self, scope: Scope, what: What, digest: str | None = None) -> ReceiptView | None:
+        """Forget a message, a session or a kind.
+
+        Raises:
+            PreviewChangedError: A digest is given and a preview would show something else now; nothing was forgotten.
+        """
+        ...
+
+    async def preview_what(
+        self, scope: Scope, what: What, *, reader: TokenRole = TokenRole.AGENT
+    ) -> ForgetPreview | None:
+        """Show what would go with a message, a session or a kind; nothing is forgotten yet."""
+        ...
+
+    async def suspend(self, scope: Scope, memory_id: MemoryId, *, suspended: bool) -> SuspensionView | None:
+        """Set a memory aside, or use it again; nothing is destroyed."""
         ...
 
     async def explain(

@@ -12,7 +12,7 @@ from services.api.minting import TokenRequest
 from services.api.problem import MEDIA_TYPE, Problem
 from services.wire.choices import ConsentRequest, DescribeRequest, ForgetDescribedRequest
 from services.wire.recall import ContextRequest, SearchRequest
-from services.wire.receipts import ForgetRequest
+from services.wire.receipts import ForgetRequest, PreviewRequest
 from services.wire.turns import TurnIn
 
 Examples = Mapping[str, Mapping[str, Any]]
@@ -25,6 +25,7 @@ _MODELS: tuple[type[BaseModel], ...] = (
     DescribeRequest,
     ForgetDescribedRequest,
     ForgetRequest,
+    PreviewRequest,
     Problem,
     SearchRequest,
     TokenRequest,

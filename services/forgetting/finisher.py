@@ -122,7 +122,7 @@ class Finisher:
                 tombstone.event_id,
                 tombstone.scope.tenant_id,
                 tombstone.scope.subject_id,
-                event.memories[0],
+                next(iter(event.memories), None),
                 tombstone.recorded_at,
             )
             row = await connection.fetchrow("select * from ops.erasure where tombstone = $1", tombstone.event_id)

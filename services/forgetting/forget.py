@@ -3,20 +3,18 @@
 import asyncio
 from collections.abc import Sequence
 from datetime import UTC, datetime
-from uuid import UUID, uuid5
+from uuid import uuid5
 
 import structlog
 
 from events.bodies import open_bodies
-from events.envelope import Command, NewEvent, StoredEvent, memory_stream, stored, turns_stream
-from events.errors import CenotaphError
-from events.log import append, read_command, read_stream, read_turns
-from events.model import MEMORY_PART, CommandId, EventId, MemoryBody, MemoryId, Scope, TurnFinalized, TurnId
-from events.postgres import Connection, Database
+from events.envelope import Command, NewEvent, StoredEvent, memory_stream
+from events.errors import CenotaphError, PreviewChangedError
+from events.log import append, read_command, read_stream
+from events.model import MEMORY_PART, CommandId, EventId, MemoryBody, MemoryId, Scope, Tombstoned
+from events.postgres import Database
 from events.vault import Vault
-from projections.follower import position_of
-from projections.sessions import turns_with_contexts
-from services.forgetting.plan import plan, trace
+from services.forgetting.selection import Wanted, digest_of, select
 from services.governance.topic import topic_of
 
 _TOPICS_S = 1.0
@@ -38,36 +36,43 @@ class Forgetter:
         self._vault = vault
 
     async def forget(self, scope: Scope, memory_id: MemoryId, actor: str) -> EventId | None:
-        """Fence a memory and name all that goes with it; return the tombstone's id, None where there is none such.
+        """Fence a memory and name all that goes with it; see `forget_wanted`."""
+        return await self.forget_wanted(scope, Wanted("memory", memory_id), actor)
+
+    async def forget_wanted(
+        self, scope: Scope, wanted: Wanted, actor: str, digest: str | None = None
+    ) -> EventId | None:
+        """Fence what is wanted; return the tombstone's id, None where there is nothing such.
 
         The person's memory stream is held meanwhile, so no version can be added behind the plan's back. Forgetting
-        again returns the first tombstone.
+        again returns the first tombstone, unless there is more of it by now (a session that went on).
+
+        Raises:
+            PreviewChangedError: a digest is given, and the preview would show something else; nothing was forgotten.
         """
         stream_name = memory_stream(scope.subject_id)
         async with self._appender.transaction() as writing:
             held = await writing.fetchval("select log.lock_stream_v1($1, $2)", scope.tenant_id, stream_name)
-            if not held:
+            if not held and wanted.scope in {"memory", "kind"}:
                 return None
             async with self._reader.transaction(scope) as reading:
                 stream = await read_stream(reading, scope, stream_name)
-                found = trace(stream, memory_id)
-                if found.tombstone is not None:
-                    return found.tombstone.event_id
-                if not found.versions:
-                    return None
-                turns = await read_turns(reading, sorted(found.turns))
-                injected = await read_turns(reading, sorted(await _injected(reading, scope, memory_id)))
-            event = plan(stream, found, memory_id, turns, injected)
-            event = event.model_copy(update={"topics": await self._topics(scope, found.versions)})
-            command = Command(
-                CommandId(uuid5(memory_id, "forget")),
-                scope,
-                stream_name,
-                None,
-                actor,
-                (NewEvent(event, datetime.now(UTC)),),
-            )
-            await append(writing, [command])
+                before = [each for each in stream if isinstance(each.event, Tombstoned) and wanted.names(each.event)]
+                if before and wanted.scope == "memory":
+                    return before[-1].event_id
+                selected = await select(reading, scope, stream, wanted)
+            if selected is None or not selected.anew:
+                return before[-1].event_id if before else None
+            if digest is not None and digest != digest_of(selected.event):
+                raise PreviewChangedError("the preview is out of date; nothing was forgotten")
+            versions = [version for each in selected.going.found.values() for version in each.versions]
+            event = selected.event.model_copy(update={"topics": await self._topics(scope, versions)})
+            expected = None if held else 0  # a stream that is not there cannot be held
+            new = (NewEvent(event, datetime.now(UTC)),)
+            command = Command(_command_id(wanted, event), scope, stream_name, expected, actor, new)
+            (answer,) = await append(writing, [command])
+        if answer.outcome == "conflict":  # somebody began the stream meanwhile, with what this must name too
+            return await self.forget_wanted(scope, wanted, actor, digest)
         async with self._reader.transaction(scope) as reading:
             (tombstone,) = await read_command(reading, command.command_id)
         return tombstone.event_id
@@ -89,29 +94,8 @@ class Forgetter:
         return tuple(sorted(topics)) if all(isinstance(body, bytes) for body in opened.values()) else None
 
 
-async def _injected(connection: Connection, scope: Scope, memory_id: MemoryId) -> set[TurnId]:
-    """Say into which turns a context that held the memory was injected."""
-    rows = await connection.fetch(
-        "select read_id from ops.read where tenant_id = $1 and subject_id = $2 and memories @> array[$3::uuid]",
-        scope.tenant_id,
-        scope.subject_id,
-        memory_id,
-    )
-    contexts = {UUID(str(row["read_id"])) for row in rows}
-    if not contexts:
-        return set()
-    followed = await turns_with_contexts(connection, scope, contexts)
-    return followed | {turn.turn_id for turn in await _unfollowed(connection, scope) if contexts & {*turn.contexts}}
-
-
-async def _unfollowed(connection: Connection, scope: Scope) -> list[TurnFinalized]:
-    """Read the turns the session store has not seen yet: a forget may come right behind the turn."""
-    rows = await connection.fetch(
-        """select e.envelope, s.position from log.event e left join log.sealed s using (seq)
-           where e.tenant_id = $1 and e.stream = $2 and (s.position is null or s.position > $3)""",
-        scope.tenant_id,
-        turns_stream(scope.subject_id),
-        await position_of(connection, "sessions"),
-    )
-    events = (stored(row["envelope"], row["position"]).event for row in rows)
-    return [event for event in events if isinstance(event, TurnFinalized)]
+def _command_id(wanted: Wanted, event: Tombstoned) -> CommandId:
+    """Derive the command of a wish: of a memory there is one for ever, of anything else one for what goes this time."""
+    if wanted.scope == "memory" and wanted.target is not None:
+        return CommandId(uuid5(wanted.target, "forget"))
+    return CommandId(uuid5((*event.memories, *event.messages)[0], f"{wanted.scope}|{digest_of(event)}"))

@@ -15,7 +15,7 @@ from services.forgetting.question import Question
 log = structlog.get_logger(__name__)
 
 State = Literal["absent", "purged", "masked", "drained", "unreclaimed", "not_configured", "cannot_prove", "present"]
-REPORTED: Final = frozenset({"neighbours", "asked", "entries"})
+REPORTED: Final = frozenset({"neighbours", "asked", "entries", "of"})
 """Checks that count no hits: they are only told."""
 
 

@@ -1,7 +1,9 @@
-"""What goes when a memory is forgotten (R41). Pure: it reads envelopes only."""
+"""What goes when memories are forgotten (R41). Pure: it reads envelopes only."""
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, field
 from typing import TypeGuard
 
 from events.envelope import StoredEvent
@@ -13,6 +15,7 @@ from events.model import (
     Event,
     Expired,
     KeyId,
+    Kind,
     MemoryId,
     MessageId,
     NotWritten,
@@ -23,7 +26,7 @@ from events.model import (
     TurnFinalized,
     TurnId,
 )
-from projections.changes import fold
+from projections.changes import Fact, fold
 from projections.sessions import message_part
 
 
@@ -38,96 +41,148 @@ class Trace:
     tombstone: StoredEvent | None
 
 
+@dataclass(slots=True)
+class _Found:
+    versions: list[StoredEvent] = field(default_factory=list)
+    candidates: set[MemoryId] = field(default_factory=set)
+    tombstone: StoredEvent | None = None
+
+
 def trace(stream: Sequence[StoredEvent], memory_id: MemoryId) -> Trace:
     """Collect every version of a memory, every message that said it (reinforcements too), and its tombstone.
 
     A candidate that has expired left nothing to forget.
     """
-    absorbed = _absorbed(stream, memory_id)
-    versions, candidates = [], set()
-    tombstone = None
+    return traces(stream, {memory_id})[memory_id]
+
+
+def traces(stream: Sequence[StoredEvent], memories: Collection[MemoryId]) -> dict[MemoryId, Trace]:
+    """Collect what some memories left behind, in one pass over the stream."""
+    absorbed = _absorbed(stream, memories)
+    owner = {memory: memory for memory in memories}
+    owner |= {held: memory for memory, settled in absorbed.items() for held in settled if held not in owner}
+    found = {memory: _Found() for memory in memories}
+    proposed: dict[MemoryId, CandidateProposed] = {}
     for stored in stream:
         event = stored.event
-        if (isinstance(event, Accepted) and event.memory_id == memory_id) or (
-            _holds(event) and event.candidate_id in {memory_id, *absorbed}
-        ):
-            versions.append(stored)
-            candidates.add(event.candidate_id)
-        elif isinstance(event, Reinforced) and event.memory_id == memory_id:
-            candidates.add(event.candidate_id)
-        elif isinstance(event, Expired) and memory_id in event.memories:
-            versions, candidates = [], set()
-        elif isinstance(event, Tombstoned) and memory_id in event.memories:
-            tombstone = stored
-    proposed = [
-        stored.event
-        for stored in stream
-        if isinstance(stored.event, CandidateProposed) and stored.event.candidate_id in candidates
-    ]
+        if isinstance(event, CandidateProposed):
+            proposed[event.candidate_id] = event
+        elif isinstance(event, Accepted) and event.memory_id in found:
+            found[event.memory_id].versions.append(stored)
+            found[event.memory_id].candidates.add(event.candidate_id)
+        elif _holds(event) and event.candidate_id in owner:
+            found[owner[event.candidate_id]].versions.append(stored)
+            found[owner[event.candidate_id]].candidates.add(event.candidate_id)
+        elif isinstance(event, Reinforced) and event.memory_id in found:
+            found[event.memory_id].candidates.add(event.candidate_id)
+        elif isinstance(event, Expired):
+            found |= {memory: _Found() for memory in event.memories if memory in found}
+        elif isinstance(event, Tombstoned):
+            for memory in found.keys() & set(event.memories):
+                found[memory].tombstone = stored
+    return {
+        memory: _trace(each, absorbed.get(memory, ()), [proposed[own] for own in each.candidates if own in proposed])
+        for memory, each in found.items()
+    }
+
+
+def _trace(found: _Found, absorbed: tuple[MemoryId, ...], proposed: Sequence[CandidateProposed]) -> Trace:
     return Trace(
-        tuple(versions),
+        tuple(found.versions),
         absorbed,
         frozenset(pointer.message_id for event in proposed for pointer in event.pointers),
         frozenset(event.turn_id for event in proposed),
-        tombstone,
+        found.tombstone,
     )
 
 
-def _absorbed(stream: Iterable[StoredEvent], memory_id: MemoryId) -> tuple[MemoryId, ...]:
-    """Return what was held and became part of a memory when the person confirmed it."""
+def _absorbed(stream: Iterable[StoredEvent], memories: Collection[MemoryId]) -> dict[MemoryId, tuple[MemoryId, ...]]:
+    """Return by memory what was held and became part of it when the person confirmed it."""
     held: set[MemoryId] = set()
-    settled: set[MemoryId] = set()
+    settled: dict[MemoryId, set[MemoryId]] = defaultdict(set)
     for stored in stream:
         event = stored.event
         if _holds(event):
             held.add(event.candidate_id)
-        elif isinstance(event, Resolved) and event.decision == "confirmed" and event.memory_id == memory_id:
-            settled |= held.intersection(event.settled)
-    return tuple(sorted(settled - {memory_id}))
+        elif isinstance(event, Resolved) and event.decision == "confirmed" and event.memory_id in memories:
+            settled[event.memory_id] |= held.intersection(event.settled)
+    return {memory: tuple(sorted(own - {memory})) for memory, own in settled.items()}
 
 
 def _holds(event: Event) -> TypeGuard[NotWritten]:
     return isinstance(event, NotWritten) and event.outcome is Outcome.HELD
 
 
+def said_in(stream: Sequence[StoredEvent], messages: AbstractSet[MessageId]) -> list[MemoryId]:
+    """Name what still stands, or waits, and has a version that rests on one of these messages."""
+    return _named(stream, lambda fact: not messages.isdisjoint(fact.cites))
+
+
+def of_kind(stream: Sequence[StoredEvent], kind: Kind) -> list[MemoryId]:
+    """Name what still stands, or waits, and is or was of a kind."""
+    return _named(stream, lambda fact: fact.kind is kind)
+
+
+def _named(stream: Sequence[StoredEvent], fits: Callable[[Fact], bool]) -> list[MemoryId]:
+    facts = fold({}, stream).values()
+    return sorted({fact.memory_id for fact in facts if fact.status not in {"forgotten", "expired"} and fits(fact)})
+
+
+@dataclass(frozen=True, slots=True)
+class Going:
+    """What is to go: memories with what they left behind, and beside them messages, or turns entirely."""
+
+    found: Mapping[MemoryId, Trace]
+    messages: frozenset[MessageId] = frozenset()
+    turns: frozenset[TurnId] = frozenset()
+    entirely: bool = False
+
+    @property
+    def said(self) -> frozenset[TurnId]:
+        """The turns that lose messages."""
+        return self.turns.union(*(each.turns for each in self.found.values()))
+
+
 def plan(
     stream: Sequence[StoredEvent],
-    found: Trace,
-    memory_id: MemoryId,
+    going: Going,
     turns: Iterable[StoredEvent],
     injected: Iterable[StoredEvent],
 ) -> Tombstoned:
-    """Name everything that goes with a memory.
+    """Name everything that goes.
 
     Args:
         stream: the person's whole memory stream.
-        found: what the memory left in it.
-        memory_id: the memory.
-        turns: the `turn_finalized` events of the turns that said it.
-        injected: those of the turns into which it was injected.
+        going: what was asked for.
+        turns: the `turn_finalized` events of the turns that lose messages (`going.said`).
+        injected: those of the turns into which one of the memories was injected.
     """
     messages: dict[MessageId, KeyId] = {}
-    none = frozenset[MessageId]()
-    said = [*((turn, found.cites, ANSWERS) for turn in turns), *((turn, none, FROM_CONTEXT) for turn in injected)]
-    for stored, cited, going in said:
+    cited = going.messages.union(*(each.cites for each in going.found.values()))
+    injected = list(injected)
+    said = [*((turn, cited, ANSWERS) for turn in turns), *((turn, cited, FROM_CONTEXT) for turn in injected)]
+    for stored, wanted, repeating in said:
         event = stored.event
         assert isinstance(event, TurnFinalized), "the caller reads turns only"  # noqa: S101 - narrows the type
         keys = {part.name: part.key_id for part in stored.parts}
+        entire = going.entirely and event.turn_id in going.turns
         for head in event.messages:
-            if head.message_id in cited or head.origin in going:
+            if entire or head.message_id in wanted or head.origin in repeating:
                 messages[head.message_id] = keys[message_part(head.message_id)]
     gone = frozenset(messages)
+    absorbed = [held for each in going.found.values() for held in each.absorbed]
+    memories = tuple(dict.fromkeys([*going.found, *absorbed]))
     orphaned = {
         fact.memory_id
         for fact in fold({}, stream).values()
-        if fact.status != "forgotten" and fact.memory_id != memory_id and gone.intersection(fact.cites)
+        if fact.status != "forgotten" and fact.memory_id not in memories and gone.intersection(fact.cites)
     }
-    body_keys = (part.key_id for stored in found.versions for part in stored.parts)
+    body_keys = (part.key_id for each in going.found.values() for stored in each.versions for part in stored.parts)
     return Tombstoned(
-        memories=(memory_id, *found.absorbed),
+        memories=memories,
         messages=tuple(messages),
         keys=tuple(dict.fromkeys([*body_keys, *messages.values()])),
-        turns=tuple(sorted(found.turns)),
+        turns=tuple(sorted(going.said)),
         injected=tuple(sorted({turn.event.turn_id for turn in injected if isinstance(turn.event, TurnFinalized)})),
         orphaned=tuple(sorted(orphaned)),
     )

@@ -22,7 +22,7 @@ from events.model import (
 from events.postgres import Connection
 from projections.index import PART as INDEX
 from projections.sessions import message_part
-from services.forgetting.plan import trace
+from services.forgetting.plan import traces
 from services.forgetting.question import Question, Target, bare_question
 
 
@@ -31,7 +31,7 @@ async def prepare(
 ) -> Question:
     """Read every version and every message that goes. The fence hides them from every other reader by now."""
     question = bare_question(tombstone)
-    versions = [version for memory in question.memories for version in trace(stream, memory).versions]
+    versions = [version for each in traces(stream, question.memories).values() for version in each.versions]
     turns = await read_turns(connection, question.turns)
     gone = {message_part(message) for message in question.messages}
     raw = await _open_raw(connection, keyring, [*versions, *turns])

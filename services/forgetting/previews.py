@@ -20,17 +20,17 @@ from projections.index import PART as INDEX
 from projections.index import index_bodies, vector_of
 from projections.memories import open_memories
 from services.describing.matcher import Matcher
-from services.forgetting.plan import plan, trace
+from services.forgetting.plan import Going, plan, trace
+from services.forgetting.selection import Wanted, digest_of, select
 
 
 @dataclass(frozen=True, slots=True)
 class Meant:
-    """A memory that a description means: its newest version, how many it has, and how well it fits."""
+    """A memory that would go: its newest version, how many it has, and how well it fits what was described."""
 
     fact: Fact
-    body: MemoryBody
     versions: int
-    score: float
+    score: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,10 +82,22 @@ class Previews:
                     (vector,) = await self._embedder.embed_passages([body.content])
                 score = self._matcher.score(wanted, body.content, body.key, vector)
                 if self._matcher.means(score):
-                    meant.append(Meant(fact, body, len(trace(stream, fact.memory_id).versions), score))
-        meant.sort(key=lambda each: (-each.score, each.fact.memory_id))
+                    meant.append(Meant(fact, len(trace(stream, fact.memory_id).versions), score))
+        meant.sort(key=lambda each: (-(each.score or 0), each.fact.memory_id))
         async with self._reader.transaction(scope) as connection:
             return await _preview(connection, stream, meant)
+
+    async def preview_wanted(self, scope: Scope, wanted: Wanted) -> Preview | None:
+        """Show what would go with a message, a session or a kind; None where there is nothing such, or it went."""
+        async with self._reader.transaction(scope) as connection:
+            stream = await read_stream(connection, scope, memory_stream(scope.subject_id))
+            selected = await select(connection, scope, stream, wanted)
+        if selected is None or not selected.anew:
+            return None
+        event = selected.event
+        newest = {fact.memory_id: fact for fact in sorted(fold({}, stream).values(), key=lambda each: each.version)}
+        meant = [Meant(newest[memory], len(each.versions)) for memory, each in selected.going.found.items()]
+        return Preview(tuple(meant), event.orphaned, event.turns, event.messages, digest_of(event))
 
     async def _vectors(
         self, connection: Connection, keyring: Keyring, facts: Sequence[Fact]
@@ -107,7 +119,7 @@ async def _preview(connection: Connection, stream: Sequence[StoredEvent], meant:
     messages: set[MessageId] = set()
     for memory in chosen:
         found = trace(stream, memory)
-        tombstone = plan(stream, found, memory, await read_turns(connection, sorted(found.turns)), ())
+        tombstone = plan(stream, Going({memory: found}), await read_turns(connection, sorted(found.turns)), ())
         siblings |= set(tombstone.orphaned) - chosen
         turns |= set(tombstone.turns)
         messages |= set(tombstone.messages)

@@ -1,6 +1,8 @@
 """What the probes ask: prepared while the memory can still be read, sealed, and gone with the receipt (R42)."""
 
+from collections.abc import Iterable, Sequence
 from datetime import datetime
+from random import Random
 
 from events.envelope import StoredEvent
 from events.model import Claim, Frozen, KeyId, MemoryId, MessageId, Scope, Tombstoned, TurnId
@@ -38,14 +40,19 @@ class Question(Frozen):
         """The exact texts that must not be found anywhere."""
         return tuple(dict.fromkeys([*(target.claim.content for target in self.targets), *self.messages_said]))
 
-    @property
-    def paraphrases(self) -> tuple[str, ...]:
-        """Other ways to ask for the same, in both languages."""
-        return tuple(dict.fromkeys(text for target in self.targets for text in paraphrases(target.claim)))
+    def sampled(self, most: int) -> Sequence[Target]:
+        """Return what was forgotten, or so many of it that anybody who knows the ids can choose again."""
+        if len(self.targets) <= most:
+            return self.targets
+        return Random(f"{self.scope.subject_id}|{self.forgotten_at.isoformat()}").sample(self.targets, most)  # noqa: S311 - to be repeatable
 
 
-def paraphrases(claim: Claim) -> tuple[str, ...]:
-    """Ask for a claim in other words, in Chinese and English."""
+def paraphrases(claims: Iterable[Claim]) -> tuple[str, ...]:
+    """Ask for some claims in other words, in Chinese and English."""
+    return tuple(dict.fromkeys(text for claim in claims for text in _paraphrases(claim)))
+
+
+def _paraphrases(claim: Claim) -> tuple[str, ...]:
     topic = (claim.key or claim.kind.value).replace(".", " ").replace("_", " ")
     return (
         claim.value,

@@ -73,7 +73,10 @@ def statement_of(
         {
             "schema": "cenotaph.receipt/1",
             "receipt_id": tombstone.event_id,
-            "memory_id": event.memories[0],
+            "memory_id": next(iter(event.memories), None),
+            "scope": event.scope,
+            "memories": len(event.memories),
+            "messages": len(event.messages),
             "tenant_id": tombstone.scope.tenant_id,
             "tombstone_version": tombstone.version,
             "tombstone_position": tombstone.position,

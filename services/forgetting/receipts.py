@@ -75,7 +75,10 @@ class Receipts:
         names = await keyring.outside(event.injected) if event.injected else {}
         view = ReceiptView(
             receipt_id=receipt_id,
-            memory_id=event.memories[0],
+            memory_id=next(iter(event.memories), None),
+            scope=event.scope,
+            memories=len(event.memories),
+            messages=len(event.messages),
             tenant_id=keyring.scope.tenant_id,
             tombstone_version=tombstone.version,
             decision="DELETION_PENDING",

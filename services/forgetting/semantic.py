@@ -16,7 +16,7 @@ from projections.vector_index import VectorIndex
 from projections.vector_probe import VectorProbe
 from projections.vector_scope import partition_of
 from services.forgetting.layers import State, finding
-from services.forgetting.question import Question
+from services.forgetting.question import Question, paraphrases
 from services.forgetting.tables import Followed
 from services.governance.sameness import same_value
 
@@ -32,7 +32,9 @@ _AS_AN_AGENT = {
     "paraphrase": "recall by six templates a version, zh and en",
     "neighbours": "what else these recalls returned",
     "asked": "recalls",
+    "of": "versions that were forgotten; of more than four a seeded sample is asked for",
 }
+_VECTORS, _TEXTS = 16, 4  # of how many versions the vector, and the words, are asked where more were forgotten at once
 _AT_ONCE = 2  # one is embedded while the other waits for a store; more would keep agents waiting
 
 
@@ -73,10 +75,10 @@ class VectorLayerProbe:
             position = await position_of(connection, "vectors")
             place = await place_of(connection, "vectors")
         probe = self._probes.setdefault(place, VectorProbe(self._uri, place))
-        rows = [row for memory in question.memories for row in await probe.by_id(memory)]
+        rows = await probe.by_ids(question.memories)
         near = [
             row
-            for target in question.targets
+            for target in question.sampled(_VECTORS)
             if target.vector
             for row in await probe.by_vector(
                 np.asarray(target.vector, dtype=np.float32), _NEAREST, [partition_of(question.scope)]
@@ -118,7 +120,7 @@ class ReadPathProbe:
     """Asks the product itself, as an agent would: by exact text and by paraphrase.
 
     A hit is the id, or a living memory that says the same: key, polarity, numbers and value agree. Neighbours are
-    counted, and so is what the person said anew since.
+    counted, and so is what the person said anew since. Of many versions a seeded sample is asked for, of `of`.
     """
 
     layer: ClassVar[str] = "read_path"
@@ -130,9 +132,10 @@ class ReadPathProbe:
         """Ask in every way."""
         if not question.prepared:
             return finding(self.layer, {}, "cannot_prove", {})
-        checks = {"exact_text": 0, "paraphrase": 0, "neighbours": 0, "asked": 0}
-        exact = dict.fromkeys(target.claim.content for target in question.targets)
-        asked = [("exact_text", text) for text in exact] + [("paraphrase", text) for text in question.paraphrases]
+        checks = {"exact_text": 0, "paraphrase": 0, "neighbours": 0, "asked": 0, "of": len(question.targets)}
+        claims = [target.claim for target in question.sampled(_TEXTS)]
+        asked = [("exact_text", text) for text in dict.fromkeys(claim.content for claim in claims)]
+        asked += [("paraphrase", text) for text in paraphrases(claims)]
         at_once = asyncio.Semaphore(_AT_ONCE)
 
         async def answers_to(text: str) -> Sequence[Answer]:

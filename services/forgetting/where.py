@@ -17,7 +17,7 @@ from events.log import read_stream, read_turns
 from events.model import Frozen, LayerFinding, MemoryId, Scope, SubjectId, TenantId, Tombstoned
 from events.postgres import Database, Row
 from services.forgetting.layers import Registry, hits
-from services.forgetting.plan import plan, trace
+from services.forgetting.plan import Going, plan, trace
 from services.forgetting.question import Question, by_ids
 from services.forgetting.semantic import ReadPathProbe
 
@@ -140,7 +140,7 @@ class Locator:
             if not found.versions:
                 return None
             turns = await read_turns(connection, sorted(found.turns))
-        return by_ids(scope, datetime.now(UTC), plan(stream, found, memory_id, turns, ()))
+        return by_ids(scope, datetime.now(UTC), plan(stream, Going({memory_id: found}), turns, ()))
 
 
 def _json(found: Sequence[Location]) -> str:

@@ -47,4 +47,5 @@ class History:
             # read last: whatever was opened above is not shown if it was forgotten meanwhile
             stones = {MemoryId(each) for each in await fenced(connection, scope, {memory for memory, _ in state})}
             ended = {MemoryId(each) for each in await expired(connection, scope, stones)}
-        return remembered(state, bodies, Barred(stones - ended, ended, consents.withdrawn), valid_at)
+        aside = {fact.memory_id for fact in known(events, Moment()).values() if fact.suspended}
+        return remembered(state, bodies, Barred(stones - ended, ended, consents.withdrawn, aside), valid_at)

@@ -17,7 +17,7 @@ from events.envelope import StoredEvent
 from events.model import EventId, MemoryBody, MemoryId, Position
 from projections.changes import Fact, State, fold
 
-Today = Literal["readable", "forgotten", "expired", "consent_withdrawn", "lost", "tampered"]
+Today = Literal["readable", "forgotten", "expired", "consent_withdrawn", "suspended", "lost", "tampered"]
 Opened = MemoryBody | Shredded | Lost
 
 
@@ -52,11 +52,12 @@ class Remembered:
 
 @dataclass(frozen=True, slots=True)
 class Barred:
-    """What nobody may read today: memories by why, and sensitive classes whose consent is withdrawn."""
+    """What may not be read today: memories by why, and sensitive classes whose consent is withdrawn."""
 
     forgotten: Collection[MemoryId]
     expired: Collection[MemoryId]
     withdrawn: Collection[str]
+    suspended: Collection[MemoryId] = ()
 
 
 def known(events: Iterable[StoredEvent], moment: Moment) -> State:
@@ -107,6 +108,8 @@ def _today(fact: Fact, opened: Opened | None, barred: Barred) -> Today:
         return "forgotten"
     if not isinstance(opened, MemoryBody):
         return "lost" if isinstance(opened, Lost) and not isinstance(opened, Tampered) else "tampered"
+    if fact.memory_id in barred.suspended:
+        return "suspended"
     return "consent_withdrawn" if opened.sensitivity in barred.withdrawn else "readable"
 
 

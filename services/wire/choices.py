@@ -49,19 +49,21 @@ class SuppressionPage(Frozen):
 
 
 class MeantView(MemoryView):
-    """A memory that a description means: how well it fits, and how many versions of it go."""
+    """A memory that would go: how well it fits the description, if it was described, and how many versions of it go."""
 
-    score: float
+    score: float | None = None
     versions: int
 
 
 class ForgetPreview(Frozen):
     """What would be forgotten. Nothing has happened yet; confirm with `digest`, which names exactly this.
 
-    `turns` (the caller's ids) lose `messages` messages. `siblings` stay, marked "source forgotten".
+    `total` memories go, of which the first hundred are shown. `turns` (the caller's ids) lose `messages` messages.
+    `siblings` stay, marked "source forgotten".
     """
 
     memories: tuple[MeantView, ...]
+    total: int
     siblings: tuple[MemoryId, ...]
     turns: tuple[str, ...]
     messages: int

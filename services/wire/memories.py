@@ -32,7 +32,8 @@ class MemoryView(Frozen):
     """One version of a memory. A forgotten or expired one is a stone: ids, kind, times and numbers, nothing said.
 
     `version` is None for a held candidate, which is no version of anything yet; `reason` says why it is held.
-    `withheld` says that its sensitive class is closed: an agent sees such a one as a stone, the person what it says.
+    `withheld` says that it is suspended, or its sensitive class closed: an agent sees such a one as a stone, the person
+    what it says.
     """
 
     memory_id: MemoryId
@@ -53,7 +54,7 @@ class MemoryView(Frozen):
     valid_until: datetime | None = None
     sources: tuple[Source, ...] = ()
     reason: str | None = None
-    withheld: Literal["consent_withdrawn", "needs_consent"] | None = None
+    withheld: Literal["consent_withdrawn", "needs_consent", "suspended"] | None = None
 
 
 class MemoryDetail(MemoryView):
@@ -67,3 +68,11 @@ class MemoryPage(Frozen):
 
     memories: tuple[MemoryView, ...]
     next_cursor: str | None = None
+
+
+class SuspensionView(Frozen):
+    """Whether a memory is set aside. Suspending destroys nothing and can be taken back, unlike forgetting."""
+
+    memory_id: MemoryId
+    suspended: bool
+    reversible: Literal[True] = True

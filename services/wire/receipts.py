@@ -1,18 +1,52 @@
 """Forgetting, and the receipt for it (R42)."""
 
 from datetime import datetime
-from typing import Literal
+from typing import Annotated, Literal, Self
 
-from pydantic import Field
+from pydantic import Field, model_validator
+from pydantic_core import PydanticCustomError
 
-from events.model import EventId, Frozen, MemoryId, TenantId
+from events.model import EventId, ForgetScope, Frozen, Kind, MemoryId, TenantId
 from services.wire.request import Request
+from services.wire.text import OutsideId, Query
 
 
-class ForgetRequest(Request):
-    """Forget one memory, irreversibly."""
+class MessageOf(Request):
+    """One message, by the ids the caller gave it."""
 
-    memory_id: MemoryId
+    turn_id: OutsideId
+    message_id: OutsideId
+
+
+class What(Request):
+    """Something to forget that is more than one memory: what a message or a session said, or a kind of memories."""
+
+    message: MessageOf | None = None
+    session_id: OutsideId | None = None
+    kind: Kind | None = None
+
+    @model_validator(mode="after")
+    def _names_one(self) -> Self:
+        names = sorted(set(type(self).model_fields) - {"digest"})
+        if sum(getattr(self, name) is not None for name in names) != 1:
+            raise PydanticCustomError("one_of", "names not exactly one of {names}", {"names": ", ".join(names)})
+        return self
+
+
+class ForgetRequest(What):
+    """Forget one thing for good: a memory, a message, a session or a kind; exactly one is named.
+
+    `digest` is that of a preview: the request is refused if it would show something else by now.
+    """
+
+    memory_id: MemoryId | None = None
+    digest: Annotated[str, Field(pattern="^[0-9a-f]{64}$")] | None = None
+
+
+class PreviewRequest(What):
+    """See what would be forgotten: what a description means, a message, a session or a kind; exactly one is named."""
+
+    description: Query | None = None
 
 
 class LayerView(Frozen):
@@ -32,13 +66,17 @@ class LayerView(Frozen):
 class ReceiptView(Frozen):
     """How far a deletion has come. Signed as soon as the decision is `deletion_propagated`; holds nothing said.
 
-    `keys_die_by` is when copies of the destroyed keys, in backups and logs of the vault, are useless too; while pending
-    it is computed as if signed now. `receipt_id` is the id of the tombstone, so it is known at once and never changes.
+    `scope` is what was asked for; `memory_id` the first memory of it, None where no memory goes. `keys_die_by` is when
+    copies of the destroyed keys, in backups and logs of the vault, are useless too; while pending it is computed as if
+    signed now. `receipt_id` is the id of the tombstone, so it is known at once and never changes.
     `statement` is the signed JSON, `signature` Ed25519 over its UTF-8 bytes in base64.
     """
 
     receipt_id: EventId
-    memory_id: MemoryId
+    memory_id: MemoryId | None
+    scope: ForgetScope
+    memories: int
+    messages: int
     tenant_id: TenantId
     tombstone_version: int
     decision: Literal["DELETION_PENDING", "deletion_propagated"]

@@ -175,8 +175,8 @@ async def test_people_in_one_partition_do_not_meet(vectors: Vectors, probe: Vect
     assert _ids(await vectors.search(scope, theirs.vector, 10)) == [mine.memory_id]
     assert _ids(await vectors.search(scope, same_name.vector, 10)) == [mine.memory_id]
     assert await vectors.delete(scope, [theirs.memory_id, same_name.memory_id]) == 0
-    assert [row.subject_id for row in await probe.by_id(theirs.memory_id)] == [neighbour.subject_id]
-    assert [row.tenant_id for row in await probe.by_id(same_name.memory_id)] == [namesake.tenant_id]
+    assert [row.subject_id for row in await probe.by_ids([theirs.memory_id])] == [neighbour.subject_id]
+    assert [row.tenant_id for row in await probe.by_ids([same_name.memory_id])] == [namesake.tenant_id]
 
 
 @pytest.mark.parametrize("flushed", [False, True])
@@ -189,7 +189,7 @@ async def test_older_never_overwrites_newer(vectors: Vectors, probe: VectorProbe
         await vectors.flush()
     assert await vectors.upsert([old]) == 0
     assert await vectors.upsert([new]) == 0
-    assert [(row.version, row.position) for row in await probe.by_id(memory)] == [(2, 20)]
+    assert [(row.version, row.position) for row in await probe.by_ids([memory])] == [(2, 20)]
     assert await vectors.upsert([_row(scope, memory, 3, 30)]) == 1
     assert [hit.version for hit in await vectors.search(scope, new.vector, 10)] == [3]
 
@@ -205,7 +205,7 @@ async def test_what_was_deleted_is_not_found(vectors: Vectors, probe: VectorProb
     gone = rows[4]
     assert await vectors.delete(scope, [gone.memory_id]) == 1
     assert gone.memory_id not in _ids(await vectors.search(scope, gone.vector, 10))
-    assert await probe.by_id(gone.memory_id) == []
+    assert await probe.by_ids([gone.memory_id]) == []
     assert all(row.memory_id != gone.memory_id for row in await probe.by_vector(gone.vector))
     assert await probe.count(scope.tenant_id, scope.subject_id) == 9
     assert await vectors.delete(scope, [gone.memory_id]) == 0
@@ -216,7 +216,7 @@ async def test_the_probe_finds_what_is_there(vectors: Vectors, probe: VectorProb
     row = _row(_scope())
     await vectors.upsert([row])
     for _ in range(2):
-        assert [found.position for found in await probe.by_id(row.memory_id)] == [row.position]
+        assert [found.position for found in await probe.by_ids([row.memory_id])] == [row.position]
         assert (await probe.by_vector(row.vector, 1))[0].memory_id == row.memory_id
         assert (await probe.by_vector(row.vector, 1, [partition_of(row.scope)]))[0].score == pytest.approx(1, abs=1e-4)
         assert await probe.count(row.scope.tenant_id, row.scope.subject_id) == 1
@@ -263,7 +263,7 @@ async def test_concurrent_writers_lose_nothing(vectors: Vectors, probe: VectorPr
         *(vectors.upsert([_row(scope), _row(scope, shared, at, at)]) for at in RANDOM.permutation(20).tolist())
     )
     assert await probe.count(scope.tenant_id, scope.subject_id) == 21
-    assert [row.position for row in await probe.by_id(shared)] == [19]
+    assert [row.position for row in await probe.by_ids([shared])] == [19]
 
 
 async def test_a_cancelled_writer_does_not_let_another_in(vectors: Vectors, probe: VectorProbe) -> None:
@@ -311,10 +311,10 @@ async def test_survives_a_killed_server(host: Host, vectors: Vectors, probe: Vec
     await vectors.upsert(rows[:20])
     await vectors.flush()
     await vectors.upsert(rows[20:])
-    assert len(await probe.by_id(rows[0].memory_id)) == 1
+    assert len(await probe.by_ids([rows[0].memory_id])) == 1
     host.stop(signal.SIGKILL)
     started = time.monotonic()
-    for refused in (vectors.search(scope, _vector(), 1), vectors.upsert(rows), probe.by_id(rows[0].memory_id)):
+    for refused in (vectors.search(scope, _vector(), 1), vectors.upsert(rows), probe.by_ids([rows[0].memory_id])):
         with pytest.raises(UnavailableError, match="code"):
             await refused
     assert time.monotonic() - started < 10
@@ -330,7 +330,7 @@ async def test_survives_a_killed_server(host: Host, vectors: Vectors, probe: Vec
         assert hits[0].memory_id == rows[33].memory_id
         while True:
             try:
-                assert len(await probe.by_id(rows[0].memory_id)) == 1
+                assert len(await probe.by_ids([rows[0].memory_id])) == 1
                 break
             except UnavailableError:
                 await asyncio.sleep(0.1)
@@ -344,7 +344,7 @@ async def test_a_hanging_server_is_given_up(host: Host) -> None:
     try:
         await vectors.ensure()
         await vectors.upsert([row])
-        assert len(await probe.by_id(row.memory_id)) == 1
+        assert len(await probe.by_ids([row.memory_id])) == 1
         with host.hanging():
             for _ in range(2 * READERS):
                 with pytest.raises(UnavailableError, match="does not answer"):

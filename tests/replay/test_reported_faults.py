@@ -78,7 +78,7 @@ async def nowhere(plant: Plant, scope: Scope, memory: MemoryId, *questions: str)
         place = await connection.fetchval("select place from read_model.checkpoint where name = 'vectors'")
         assert await connection.fetchval("select count(*) from keywords.entry where memory_id = $1", memory) == 0
     probe = VectorProbe(plant.composition.endpoints.milvus_uri, place)
-    assert await probe.by_id(memory) == []
+    assert await probe.by_ids([memory]) == []
     await probe.close()
 
 

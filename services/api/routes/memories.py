@@ -1,18 +1,18 @@
-"""What is kept: list it, show one."""
+"""What is kept: list it, show one, set one aside."""
 
 from http import HTTPStatus
 from uuid import UUID
 
 from fastapi import APIRouter
 
-from events.model import MemoryId
-from services.api.auth import MayReadMemories, MayReadReceipts, Reader
-from services.api.door import TheDoor
+from events.model import MemoryId, Scope
+from services.api.auth import MayForget, MayReadMemories, MayReadReceipts, Reader
+from services.api.door import Door, TheDoor
 from services.api.openapi import ANY_PROBLEMS, problems
 from services.api.problem import not_found
 from services.api.routes.paging import Cursor, Limit
 from services.wire.explain import Explanation
-from services.wire.memories import MemoryDetail, MemoryPage, MemoryStatus
+from services.wire.memories import MemoryDetail, MemoryPage, MemoryStatus, SuspensionView
 from services.wire.where import WhereView
 
 router = APIRouter(tags=["memories"], responses=problems(*ANY_PROBLEMS, HTTPStatus.UNPROCESSABLE_ENTITY))
@@ -38,6 +38,25 @@ async def show_memory(scope: MayReadMemories, reader: Reader, memory_id: UUID, d
     if memory is None:
         raise not_found("memory")
     return memory
+
+
+@router.post("/v1/memories/{memory_id}/suspend", responses=problems(HTTPStatus.NOT_FOUND))
+async def suspend_memory(scope: MayForget, memory_id: UUID, door: TheDoor) -> SuspensionView:
+    """Set a memory aside: no agent reads it until it is resumed. Reversible: nothing is destroyed."""
+    return await _suspend(scope, memory_id, door, suspended=True)
+
+
+@router.post("/v1/memories/{memory_id}/resume", responses=problems(HTTPStatus.NOT_FOUND))
+async def resume_memory(scope: MayForget, memory_id: UUID, door: TheDoor) -> SuspensionView:
+    """Use a memory again that was set aside."""
+    return await _suspend(scope, memory_id, door, suspended=False)
+
+
+async def _suspend(scope: Scope, memory_id: UUID, door: Door, *, suspended: bool) -> SuspensionView:
+    view = await door.backend.suspend(scope, MemoryId(memory_id), suspended=suspended)
+    if view is None:
+        raise not_found("memory")
+    return view
 
 
 @router.get("/v1/memories/{memory_id}/explain", responses=problems(HTTPStatus.NOT_FOUND))

@@ -18,7 +18,7 @@ from services.wire.choices import (
 )
 from services.wire.explain import Explanation
 from services.wire.inbox import InboxEntry, InboxPage, SettledView
-from services.wire.memories import MemoryDetail, MemoryPage, MemoryStatus, MemoryView, Source
+from services.wire.memories import MemoryDetail, MemoryPage, MemoryStatus, MemoryView, Source, SuspensionView
 from services.wire.recall import (
     Cited,
     ContextAnswer,
@@ -29,7 +29,7 @@ from services.wire.recall import (
     SearchRequest,
     Section,
 )
-from services.wire.receipts import LayerView, ReceiptPage, ReceiptView
+from services.wire.receipts import LayerView, ReceiptPage, ReceiptView, What
 from services.wire.turns import TurnAnswer, TurnIn, TurnOutcome, Verdict
 from services.wire.where import PlaceView, WhereView
 
@@ -146,7 +146,25 @@ class RecordingBackend:
         self.readers.append(reader)
         self._called("preview", scope, description)
         meant = (MeantView(**view().model_dump(), score=0.6, versions=1),) if self._sees(scope) else ()
-        return ForgetPreview(memories=meant, siblings=(), turns=("t-1",), messages=1, digest=DIGEST)
+        return ForgetPreview(memories=meant, siblings=(), turns=("t-1",), messages=1, total=len(meant), digest=DIGEST)
+
+    async def forget_what(self, scope: Scope, what: What, digest: str | None = None) -> ReceiptView | None:
+        """Answer a pending receipt, to the digest of the preview only."""
+        self._called("forget_what", scope, what, digest)
+        if digest not in {None, DIGEST}:
+            raise PreviewChangedError("out of date")
+        return self._receipt(scope) if what.session_id != "unknown" else None
+
+    async def preview_what(
+        self, scope: Scope, what: What, *, reader: TokenRole = TokenRole.AGENT
+    ) -> ForgetPreview | None:
+        """Mean the one memory there is."""
+        return None if what.session_id == "unknown" else await self.preview(scope, "any", reader=reader)
+
+    async def suspend(self, scope: Scope, memory_id: MemoryId, *, suspended: bool) -> SuspensionView | None:
+        """Know the one memory there is."""
+        self._called("suspend", scope, memory_id, suspended)
+        return SuspensionView(memory_id=memory_id, suspended=suspended) if memory_id == MEMORY else None
 
     async def forget_described(self, scope: Scope, description: str, digest: str) -> ReceiptPage:
         """Accept the digest of the preview only."""
@@ -263,6 +281,9 @@ class RecordingBackend:
         return ReceiptView(
             receipt_id=RECEIPT,
             memory_id=MEMORY,
+            scope="memory",
+            memories=1,
+            messages=2,
             tenant_id=scope.tenant_id,
             tombstone_version=2,
             decision="DELETION_PENDING",

@@ -81,7 +81,9 @@ OTHERS: list[tuple[str, str, Any, str]] = [
     ("limit 51", "/v1/memories/search", {"query": SECRET, "limit": 51}, "limit"),
     ("forget no uuid", "/v1/forget", {"memory_id": SECRET}, "memory_id"),
     ("forget a number", "/v1/forget", {"memory_id": 7}, "memory_id"),
-    ("forget nothing", "/v1/forget", {}, "memory_id"),
+    ("forget nothing", "/v1/forget", {}, "body"),
+    ("forget two things", "/v1/forget", {"kind": "fact", "session_id": "s1"}, "body"),
+    ("forget a kind there is not", "/v1/forget", {"kind": "everything"}, "kind"),
     ("forget many", "/v1/forget", {"memory_id": "*"}, "memory_id"),
 ]
 

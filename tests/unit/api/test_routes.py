@@ -9,7 +9,7 @@ from services.access.rights import TokenRole
 from services.api.openapi import Api
 from services.wire.memories import MemoryStatus
 from services.wire.turns import TurnIn
-from tests.unit.api.backend import MEMORY, RECEIPT, RecordingBackend
+from tests.unit.api.backend import DIGEST, MEMORY, RECEIPT, RecordingBackend
 from tests.unit.api.requests import message, turn
 
 
@@ -126,6 +126,21 @@ async def test_forget_by_description(agent: httpx.AsyncClient, backend: Recordin
     stale = await agent.post("/v1/forget/described", json={**said, "digest": "0" * 64})
     assert (stale.status_code, stale.json()["type"].rpartition(":")[2]) == (409, "preview-changed")
     assert [(name, args[:2]) for name, args in backend.calls[:1]] == [("preview", (scope, said["description"]))]
+
+
+async def test_forget_and_suspend_by_name(agent: httpx.AsyncClient, backend: RecordingBackend, scope: Scope) -> None:
+    """A session is previewed and forgotten by its name, digest or not; suspending says that it is reversible."""
+    shown = (await agent.post("/v1/forget/preview", json={"session_id": "s1"})).json()
+    assert (shown["total"], shown["digest"]) == (1, DIGEST)
+    for body, status in (({}, 202), ({"digest": DIGEST}, 202), ({"digest": "0" * 64}, 409)):
+        assert (await agent.post("/v1/forget", json={"session_id": "s1", **body})).status_code == status
+    for path in ("/v1/forget", "/v1/forget/preview"):
+        assert (await agent.post(path, json={"session_id": "unknown"})).status_code == 404
+    for word, suspended in (("suspend", True), ("resume", False)):
+        answer = await agent.post(f"/v1/memories/{MEMORY}/{word}")
+        assert answer.json() == {"memory_id": str(MEMORY), "suspended": suspended, "reversible": True}
+        assert (await agent.post(f"/v1/memories/{RECEIPT}/{word}")).status_code == 404
+    assert ("suspend", (scope, MEMORY, True)) in backend.calls
 
 
 async def test_the_inbox_is_settled_by_the_person(person: httpx.AsyncClient, backend: RecordingBackend) -> None:

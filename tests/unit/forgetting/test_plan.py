@@ -3,8 +3,8 @@
 from uuid import uuid4
 
 from events.envelope import StoredEvent
-from events.model import MemoryId, Origin, Tombstoned
-from services.forgetting.plan import plan, trace
+from events.model import Kind, MemoryId, Origin, Tombstoned
+from services.forgetting.plan import Going, of_kind, plan, said_in, trace, traces
 from tests.unit.forgetting.make import accepted, finalized, proposed, reinforced, stored, turn
 
 TALK = (Origin.USER, Origin.ASSISTANT)
@@ -12,6 +12,10 @@ TALK = (Origin.USER, Origin.ASSISTANT)
 
 def keys(*events: StoredEvent) -> set[object]:
     return {part.key_id for event in events for part in event.parts}
+
+
+def going(stream: list[StoredEvent], *memories: MemoryId) -> Going:
+    return Going(traces(stream, memories))
 
 
 def test_every_version_and_every_message_that_said_it_goes() -> None:
@@ -22,7 +26,7 @@ def test_every_version_and_every_message_that_said_it_goes() -> None:
     versions = [accepted(one), accepted(two, memory, 2)]
     stream = [stored(one), versions[0], stored(two), versions[1], stored(three), reinforced(three, memory)]
     found = trace(stream, memory)
-    event = plan(stream, found, memory, [first, second, again], [])
+    event = plan(stream, Going({memory: found}), [first, second, again], [])
     assert found.turns == {finalized(each).turn_id for each in (first, second, again)}
     assert set(event.messages) == {
         head.message_id for each in (first, second, again) for head in finalized(each).messages
@@ -36,7 +40,7 @@ def test_what_the_turn_fetched_and_what_the_user_said_besides_stays() -> None:
     said = turn(Origin.USER, Origin.USER, Origin.TOOL, Origin.ASSISTANT, Origin.SUBAGENT)
     one = proposed(said, 0)
     stream = [stored(one), accepted(one)]
-    event = plan(stream, trace(stream, one.candidate_id), one.candidate_id, [said], [])
+    event = plan(stream, going(stream, one.candidate_id), [said], [])
     heads = finalized(said).messages
     assert set(event.messages) == {heads[number].message_id for number in (0, 3, 4)}
 
@@ -46,7 +50,7 @@ def test_a_turn_it_was_injected_into_loses_its_answer_only() -> None:
     said, later = turn(*TALK), turn(*TALK)
     one = proposed(said, 0)
     stream = [stored(one), accepted(one)]
-    event = plan(stream, trace(stream, one.candidate_id), one.candidate_id, [said], [later])
+    event = plan(stream, going(stream, one.candidate_id), [said], [later])
     assert event.injected == (finalized(later).turn_id,)
     assert finalized(later).messages[0].message_id not in event.messages
     assert finalized(later).messages[1].message_id in event.messages
@@ -58,7 +62,7 @@ def test_living_memories_that_cite_a_message_that_goes_are_orphaned() -> None:
     one, sibling, gone, stranger = proposed(said, 0), proposed(said, 0), proposed(said, 0), proposed(elsewhere, 0)
     buried = stored(Tombstoned(memories=(gone.candidate_id,), messages=(), keys=()))
     stream = [event for each in (one, sibling, gone, stranger) for event in (stored(each), accepted(each))] + [buried]
-    event = plan(stream, trace(stream, one.candidate_id), one.candidate_id, [said], [])
+    event = plan(stream, going(stream, one.candidate_id), [said], [])
     assert event.orphaned == (sibling.candidate_id,)
 
 
@@ -70,3 +74,28 @@ def test_an_unknown_memory_left_nothing() -> None:
     assert trace(stream, MemoryId(uuid4())).versions == ()
     buried = stored(Tombstoned(memories=(one.candidate_id,), messages=(), keys=()))
     assert trace([*stream, buried], one.candidate_id).tombstone is buried
+
+
+def test_a_session_takes_every_message_of_its_turns_along() -> None:
+    """Of a session all messages go, cited or not; of a message only that one and the answers."""
+    said = turn(Origin.USER, Origin.USER, Origin.TOOL, Origin.ASSISTANT)
+    turns, heads = frozenset({finalized(said).turn_id}), finalized(said).messages
+    whole = plan([], Going({}, frozenset(head.message_id for head in heads), turns, entirely=True), [said], [])
+    assert set(whole.messages) == {head.message_id for head in heads}
+    assert whole.turns == tuple(turns)
+    one = plan([], Going({}, frozenset({heads[1].message_id}), turns), [said], [])
+    assert set(one.messages) == {heads[1].message_id, heads[3].message_id}
+
+
+def test_what_a_message_said_is_what_has_a_version_that_rests_on_it() -> None:
+    """A memory goes with a message that a version of it rests on, not with one that only said it again."""
+    first, second = turn(*TALK), turn(*TALK)
+    one, two, gone = proposed(first, 0), proposed(second, 0), proposed(second, 0)
+    again = proposed(second, 0)
+    buried = stored(Tombstoned(memories=(gone.candidate_id,), messages=(), keys=()))
+    stream = [*(each for it in (one, two, gone) for each in (stored(it), accepted(it))), stored(again)]
+    stream += [reinforced(again, one.candidate_id), buried]
+    message = finalized(second).messages[0].message_id
+    assert said_in(stream, {message}) == [two.candidate_id]
+    assert of_kind(stream, Kind.FACT) == sorted([one.candidate_id, two.candidate_id])
+    assert of_kind(stream, Kind.EPISODE) == []

@@ -1,0 +1,140 @@
+"""What somebody asks to be forgotten at once, and what that is in the log (R40)."""
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from hashlib import sha256
+from uuid import UUID
+
+from events.envelope import StoredEvent, stored, turns_stream
+from events.keyring import Keyring
+from events.log import fenced, read_turns
+from events.model import ForgetScope, Kind, MemoryId, MessageId, Scope, SessionId, Tombstoned, TurnFinalized, TurnId
+from events.postgres import Connection
+from projections.follower import position_of
+from projections.sessions import turns_of_session, turns_with_contexts
+from services.forgetting.plan import Going, of_kind, plan, said_in, traces
+from services.wire.names import message_name
+from services.wire.receipts import What
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """One memory, one message of a turn, one session, or one kind, by internal ids."""
+
+    scope: ForgetScope
+    target: UUID | None = None
+    turn: TurnId | None = None
+    kind: Kind | None = None
+
+    def names(self, event: Tombstoned) -> bool:
+        """Tell whether a tombstone was written for the same wish."""
+        if self.scope == "memory":
+            return self.target in event.memories
+        return (event.scope, event.target, event.kind) == (self.scope, self.target, self.kind)
+
+
+@dataclass(frozen=True, slots=True)
+class Selected:
+    """What would go, and whether any of it can still be read."""
+
+    going: Going
+    event: Tombstoned
+    anew: bool
+
+
+def digest_of(event: Tombstoned) -> str:
+    """Name exactly what a tombstone names, for a preview to be confirmed with."""
+    parts = (event.memories, event.messages, event.turns, event.orphaned)
+    named = "|".join(",".join(sorted(map(str, part))) for part in parts)
+    return sha256(f"{event.scope}|{event.target}|{event.kind}|{named}".encode()).hexdigest()
+
+
+async def wanted_of(keyring: Keyring, what: What) -> Wanted | None:
+    """Find a message, a session or a kind by the ids the caller gave it; None where there is nothing such."""
+    if what.kind is not None:
+        return Wanted("kind", kind=what.kind)
+    if what.session_id is not None:
+        session = await keyring.find(("session", what.session_id))
+        return None if session is None else Wanted("session", session)
+    if what.message is not None:
+        turn = await keyring.find(("turn", what.message.turn_id))
+        message = await keyring.find(message_name(what.message.turn_id, what.message.message_id))
+        return None if turn is None or message is None else Wanted("message", message, TurnId(turn))
+    return None
+
+
+async def select(
+    connection: Connection, scope: Scope, stream: Sequence[StoredEvent], wanted: Wanted
+) -> Selected | None:
+    """Name all that goes; None where there is nothing such, and never was.
+
+    The turns of a session come from the session store and from what it has not seen of the log yet.
+    """
+    turns = await _turns(connection, scope, wanted)
+    messages = _messages(turns, wanted)
+    memories = _memories(stream, wanted, messages)
+    found = {memory: each for memory, each in traces(stream, memories).items() if each.versions}
+    if not found and not messages:
+        return None
+    own = frozenset(turn.event.turn_id for turn in turns if isinstance(turn.event, TurnFinalized))
+    going = Going(found, messages, own, entirely=wanted.scope == "session")
+    said = await read_turns(connection, sorted(going.said))
+    injected = await read_turns(connection, sorted(await _injected(connection, scope, found)))
+    event = plan(stream, going, said, injected)
+    event = event.model_copy(update={"scope": wanted.scope, "target": wanted.target, "kind": wanted.kind})
+    if wanted.scope == "memory":
+        event = event.model_copy(update={"target": None})
+    anew = {*found, *event.messages} - await fenced(connection, scope, {*found, *event.messages})
+    return Selected(going, event, anew=bool(anew))
+
+
+async def _turns(connection: Connection, scope: Scope, wanted: Wanted) -> list[StoredEvent]:
+    if wanted.scope == "message" and wanted.turn is not None:
+        return await read_turns(connection, [wanted.turn])
+    if wanted.scope != "session" or wanted.target is None:
+        return []
+    session = SessionId(wanted.target)
+    newer = {turn.turn_id for turn in await _unfollowed(connection, scope) if turn.session_id == session}
+    return await read_turns(connection, sorted(newer | await turns_of_session(connection, scope, session)))
+
+
+def _messages(turns: Sequence[StoredEvent], wanted: Wanted) -> frozenset[MessageId]:
+    """Say which messages go by themselves."""
+    every = {head.message_id for turn in turns if isinstance(turn.event, TurnFinalized) for head in turn.event.messages}
+    return frozenset(every if wanted.scope == "session" else {each for each in every if each == wanted.target})
+
+
+def _memories(stream: Sequence[StoredEvent], wanted: Wanted, messages: frozenset[MessageId]) -> Collection[MemoryId]:
+    if wanted.scope == "memory" and wanted.target is not None:
+        return [MemoryId(wanted.target)]
+    if wanted.kind is not None:
+        return of_kind(stream, wanted.kind)
+    return said_in(stream, messages)
+
+
+async def _injected(connection: Connection, scope: Scope, memories: Collection[MemoryId]) -> set[TurnId]:
+    """Say into which turns a context that held one of the memories was injected."""
+    rows = await connection.fetch(
+        "select read_id from ops.read where tenant_id = $1 and subject_id = $2 and memories && $3::uuid[]",
+        scope.tenant_id,
+        scope.subject_id,
+        list(memories),
+    )
+    contexts = {UUID(str(row["read_id"])) for row in rows}
+    if not contexts:
+        return set()
+    followed = await turns_with_contexts(connection, scope, contexts)
+    return followed | {turn.turn_id for turn in await _unfollowed(connection, scope) if contexts & {*turn.contexts}}
+
+
+async def _unfollowed(connection: Connection, scope: Scope) -> list[TurnFinalized]:
+    """Read the turns the session store has not seen yet: a forget may come right behind the turn."""
+    rows = await connection.fetch(
+        """select e.envelope, s.position from log.event e left join log.sealed s using (seq)
+           where e.tenant_id = $1 and e.stream = $2 and (s.position is null or s.position > $3)""",
+        scope.tenant_id,
+        turns_stream(scope.subject_id),
+        await position_of(connection, "sessions"),
+    )
+    events = (stored(row["envelope"], row["position"]).event for row in rows)
+    return [event for event in events if isinstance(event, TurnFinalized)]
