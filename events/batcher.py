@@ -4,7 +4,7 @@ import asyncio
 from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
-from typing import Generic, TypeVar
+from typing import Generic, TypeVar, cast
 
 from events.errors import UnavailableError
 
@@ -61,7 +61,6 @@ class Batcher(Generic[Item, Answer]):
             if len(self._running) < self._at_once:
                 task = asyncio.create_task(self._run(), name=self._name)
                 self._running.add(task)
-                task.add_done_callback(self._running.discard)
             return await future
 
     async def close(self) -> None:
@@ -85,13 +84,16 @@ class Batcher(Generic[Item, Answer]):
         return taken
 
     async def _run(self) -> None:
-        """Carry batches out until nothing waits."""
-        while taken := self._take(self._batch):
-            try:
-                await self._carry_out(taken)
-            except BaseException:
-                _fail(taken, UnavailableError(_CLOSED))
-                raise
+        """Carry batches out until nothing waits. Who asks after that gets another task, so this one leaves at once."""
+        try:
+            while taken := self._take(self._batch):
+                try:
+                    await self._carry_out(taken)
+                except BaseException:
+                    _fail(taken, UnavailableError(_CLOSED))
+                    raise
+        finally:
+            self._running.remove(cast("asyncio.Task[None]", asyncio.current_task()))
 
     async def _carry_out(self, taken: Sequence[tuple[Item, "asyncio.Future[Answer]"]]) -> None:
         try:

@@ -57,6 +57,13 @@ async def test_what_comes_while_a_batch_is_under_way_goes_together() -> None:
     assert store.batches == [[1], [2, 3, 4]]
 
 
+async def test_who_asks_again_at_once_is_answered() -> None:
+    """A caller that asks anew the moment it is answered does not meet a writer that is just going home."""
+    calls = batcher(Store())
+    async with asyncio.timeout(10):
+        assert [await calls.ask(item) for item in range(5)] == [0, 2, 4, 6, 8]
+
+
 async def test_no_batch_is_larger_than_allowed() -> None:
     """Five that wait are three batches of two at most."""
     store = Store()
