@@ -1,8 +1,8 @@
 """One person's open keys, and the outside ids that only they can recognise (R4).
 
-A `Keyring` lives for one request and holds what it opened; nothing is cached beyond it. A person's key may change while
-it lives: what is wrapped under another generation makes it open that one, and a lease under one that has gone is made
-again.
+A `Keyring` lives for one request and holds what it opened; nothing that is open is kept beyond it. A person's key may
+change while it lives: what is wrapped under another generation makes it open that one, and a lease under one that has
+gone is made again.
 """
 
 import hmac
@@ -16,8 +16,9 @@ import asyncpg
 
 from events.envelope import DataKey, decrypt, encrypt
 from events.errors import UnavailableError
+from events.leases import Lease, Leases
 from events.model import KeyId, Scope, TenantId
-from events.postgres import Connection, Database
+from events.postgres import Connection, Database, Row
 
 _TRIES = 5  # a roll changes a key once
 
@@ -34,26 +35,25 @@ class PersonKey:
     lookup: bytes = field(repr=False)
 
 
+KEY, LOOKUP = b"key", b"lookup"
+"""What a wrapped key is for, behind the id it is bound to."""
+
 OpenKey = Callable[[Scope, int | None], Awaitable[PersonKey | None]]
 """Opens a generation of a person's key, the newest where none is named; None where it is gone."""
-
-
-@dataclass(frozen=True, slots=True)
-class Lease:
-    """Wrapped data keys, to be made durable under one generation of a person's key."""
-
-    scope: Scope
-    generation: int
-    wrapped: dict[KeyId, bytes] = field(repr=False)
-
-
-KeepKeys = Callable[[Lease], Awaitable[None]]
-"""Makes a lease durable; a foreign key is violated where that generation of the person's key is gone."""
 
 
 def keyed_digest(secret: bytes, purpose: str, text: str) -> bytes:
     """HMAC-SHA256 (RFC 2104) of a text for one purpose."""
     return hmac.digest(secret, f"{purpose}\x00{text}".encode(), sha256)
+
+
+def open_person(scope: Scope, row: Row, tenant_key: bytes) -> PersonKey:
+    """Open a generation of a person's key as the vault holds it."""
+    return PersonKey(
+        row["generation"],
+        decrypt(tenant_key, row["wrapped"], scope.subject_id.bytes + KEY),
+        decrypt(tenant_key, row["lookup"], scope.subject_id.bytes + LOOKUP),
+    )
 
 
 class Keyring:
@@ -64,17 +64,15 @@ class Keyring:
         scope: whose keys.
         newest: the person's key.
         open_key: opens other generations of it.
-        keep_keys: makes leased data keys durable.
+        leases: makes leased data keys durable.
     """
 
-    def __init__(
-        self, database: Database, scope: Scope, newest: PersonKey, open_key: OpenKey, keep_keys: KeepKeys
-    ) -> None:
+    def __init__(self, database: Database, scope: Scope, newest: PersonKey, open_key: OpenKey, leases: Leases) -> None:
         self._database = database
         self.scope = scope
         self._newest = newest
         self._open_key = open_key
-        self._keep_keys = keep_keys
+        self._leases = leases
         self._opened = {newest.generation: newest.secret}
         self._lookup = newest.lookup
 
@@ -92,19 +90,25 @@ class Keyring:
         Raises:
             UnavailableError: the person's key keeps changing, or the person is gone.
         """
-        keys = [DataKey(KeyId(uuid4()), os.urandom(32)) for _ in range(count)]
-        if not keys:
+        newest = self._newest
+        kept = self._leases.take(self.scope, newest.generation, count)
+        keys = [DataKey(key_id, decrypt(newest.secret, wrapped, key_id.bytes)) for key_id, wrapped in kept.items()]
+        missing = count - len(keys)
+        if not missing:
             return keys
+        ahead = self._leases.ahead(self.scope, missing)
+        fresh = [DataKey(KeyId(uuid4()), os.urandom(32)) for _ in range(missing + ahead)]
         for _ in range(_TRIES):
+            lease = self._wrapped(fresh)
             try:
-                await self._keep_keys(self._wrapped(keys))
+                await self._leases.keep(lease, {key.key_id: lease.wrapped[key.key_id] for key in fresh[missing:]})
             except asyncpg.ForeignKeyViolationError:  # a roll has replaced the person's key
-                newest = await self._open_key(self.scope, None)
-                if newest is None:
+                found = await self._open_key(self.scope, None)
+                if found is None:
                     break
-                self._newest = newest
+                self._newest = found
                 continue
-            return keys
+            return keys + fresh[:missing]
         raise UnavailableError("the person's key is being replaced or gone; try again")
 
     async def load(self, key_ids: Iterable[KeyId]) -> dict[KeyId, bytes]:

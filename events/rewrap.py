@@ -16,9 +16,9 @@ import asyncpg
 from events import failpoint
 from events.envelope import decrypt, encrypt
 from events.errors import TamperError
+from events.keyring import KEY, LOOKUP
 from events.model import TenantId
 from events.postgres import Connection, Row
-from events.vault import KEY, LOOKUP
 
 PEOPLE, DATA_KEYS = 64, 256
 """How many go into one transaction: few, as the event loop and their rows stand still meanwhile."""

@@ -22,11 +22,12 @@ import asyncpg
 import structlog
 
 from events import failpoint
+from events.keyring import KEY, LOOKUP
 from events.model import TenantId
 from events.postgres import Connection, Database
 from events.provider import Provider
 from events.rewrap import PAUSE_S, Counts, TenantKeys, rewrap_people
-from events.vault import EPOCH_LOCK, KEY, LOOKUP
+from events.vault import EPOCH_LOCK
 
 log = structlog.get_logger(__name__)
 incidents = structlog.get_logger("cenotaph.incident")

@@ -107,6 +107,7 @@ class Composition:
     gates: Sequence[Gate] = GATES
     extractor: Extractor | None = None
     _pools: dict[tuple[str, str | None], Database] = field(default_factory=dict)
+    _vaults: dict[str, Vault] = field(default_factory=dict)
     _closers: list[Closer] = field(default_factory=list)
 
     async def migrate(self) -> None:
@@ -138,8 +139,11 @@ class Composition:
         return self._pool(self.endpoints.database_url, role and f"cenotaph_{role}")
 
     def vault(self, role: str) -> Vault:
-        """Return the vault under a role, `vault_` left out."""
-        return Vault(self._pool(self.endpoints.vault_url, f"vault_{role}"), FileProvider(self.settings.keys))
+        """Return the vault under a role, `vault_` left out; one for all, so that their requests share statements."""
+        if role not in self._vaults:
+            pool = self._pool(self.endpoints.vault_url, f"vault_{role}")
+            self._vaults[role] = Vault(pool, FileProvider(self.settings.keys))
+        return self._vaults[role]
 
     @property
     def roller(self) -> Roller:

@@ -8,11 +8,12 @@ from uuid import UUID, uuid4
 
 from events.envelope import DataKey, decrypt
 from events.errors import TamperError
+from events.keyring import KEY, LOOKUP
 from events.model import KeyId, Scope, SubjectId, TenantId
 from events.postgres import Database, Row
 from events.provider import FileProvider, Provider
 from events.roll import Roller
-from events.vault import KEY, LOOKUP, Vault
+from events.vault import Vault
 from ops.embedded import Embedded
 from ops.embedded.supervisor import POSTGRES_VAULT
 from ops.migrations import migrate

@@ -186,6 +186,26 @@ async def test_a_keyring_from_before_a_roll_still_opens_and_leases(keys: Keys) -
     assert await keys.opens(scope, await ring.lease(1))
 
 
+async def test_what_a_process_kept_wrapped_is_no_use_after_a_roll_and_no_harm(keys: Keys) -> None:
+    """A process that leased ahead before a roll reads the key again; all it leased, before and after, opens."""
+    scope, vault = await keys.person(), keys.vault
+
+    async def lease() -> list[DataKey]:
+        return await (await vault.keyring(scope)).lease(1)
+
+    leased = [key for _ in range(9) for key in await lease()]
+    assert len(await keys.rows("data_key")) > len(leased), "it leased ahead"
+    victim, *leased = leased
+    copy = await table_copy(keys)
+    copied = {row["key_id"] for row in copy["data_key"] if row["subject_id"] == scope.subject_id}
+    await keys.destroy(scope, victim)
+    await rolled(keys)
+    leased += [key for _ in range(9) for key in await lease()]
+    assert await keys.opens(scope, leased)
+    assert await (await vault.keyring(scope)).load(ids(leased)) == {key.key_id: key.secret for key in leased}
+    assert not copied & loot(copy, await living(keys)).keys(), "all that the process kept is in this copy"
+
+
 async def test_a_roll_beside_everything_else(keys: Keys) -> None:
     """While keys roll ten times, people are made, lease, open and forget: no error, nothing lost, nothing left over."""
     tenant = await keys.vault.create_tenant()
