@@ -96,8 +96,7 @@ class Keyring:
         missing = count - len(keys)
         if not missing:
             return keys
-        ahead = self._leases.ahead(self.scope, missing)
-        fresh = [DataKey(KeyId(uuid4()), os.urandom(32)) for _ in range(missing + ahead)]
+        fresh = [DataKey(KeyId(uuid4()), os.urandom(32)) for _ in range(missing + self._leases.ahead(self.scope))]
         for _ in range(_TRIES):
             lease = self._wrapped(fresh)
             try:

@@ -12,8 +12,11 @@ from events.model import KeyId, Scope
 from events.recent import Recent
 
 _PEOPLE, _IDLE_S = 1024, 60.0
-_BURST_S = 2.0  # who leases again within this time is writing much
-_MOST = 128  # the most keys kept for one person
+_BURST_S = 1.0  # leases that follow each other faster are one burst
+_BURST = 8  # keys leased in a burst before any are leased ahead: a turn and what is kept of it are no burst
+
+AHEAD = 128
+"""The most keys leased ahead at once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,12 +34,12 @@ KeepKeys = Callable[[Lease], Awaitable[None]]
 
 @dataclass(slots=True)
 class _Block:
-    """What is left of a person's last leases, when the last one was made and how many keys it had."""
+    """What is left of a person's last leases, when the last one was made and how many keys its burst had."""
 
     leased_at: float
-    count: int
+    burst: int
     generation: int
-    spare: dict[KeyId, bytes] = field(default_factory=dict, repr=False)
+    spare: dict[KeyId, bytes] = field(repr=False)
 
 
 class Leases:
@@ -44,11 +47,13 @@ class Leases:
 
     Args:
         keep: makes a lease durable.
+        most: the most keys leased ahead at once.
         clock: seconds that only grow.
     """
 
-    def __init__(self, keep: KeepKeys, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, keep: KeepKeys, most: int = AHEAD, clock: Callable[[], float] = time.monotonic) -> None:
         self._keep = keep
+        self._most = most
         self._clock = clock
         self._blocks: Recent[Scope, _Block] = Recent(_PEOPLE, _IDLE_S, clock)
 
@@ -59,17 +64,21 @@ class Leases:
             return {}
         return dict(block.spare.popitem() for _ in range(min(count, len(block.spare))))
 
-    def ahead(self, scope: Scope, count: int) -> int:
-        """Say how many keys to lease beside the `count` that are needed now: more each time while many are needed."""
-        block = self._blocks.get(scope)
-        if block is None or self._clock() - block.leased_at > _BURST_S:
-            return 0
-        return min(2 * max(count, block.count), _MOST)
+    def ahead(self, scope: Scope) -> int:
+        """Say how many keys to lease beside those that are needed now: in a burst no more than it has leased so far."""
+        burst = self._burst(scope)
+        return min(burst, self._most) if burst >= _BURST else 0
 
     async def keep(self, lease: Lease, spare: dict[KeyId, bytes]) -> None:
         """Make a lease durable; those of its keys that are not needed now are there to be taken afterwards."""
         await self._keep(lease)
+        burst = self._burst(lease.scope) + len(lease.wrapped)
         block = self._blocks.get(lease.scope)
         if block is not None and block.generation == lease.generation:
             spare = block.spare | spare
-        self._blocks.put(lease.scope, _Block(self._clock(), len(lease.wrapped), lease.generation, spare))
+        self._blocks.put(lease.scope, _Block(self._clock(), burst, lease.generation, spare))
+
+    def _burst(self, scope: Scope) -> int:
+        """Count the keys leased in the burst that goes on, 0 where none does."""
+        block = self._blocks.get(scope)
+        return 0 if block is None or self._clock() - block.leased_at > _BURST_S else block.burst

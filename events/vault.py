@@ -16,7 +16,7 @@ from events.batcher import Batcher
 from events.envelope import encrypt
 from events.errors import EpochGoneError, ScopeError, TamperError, UnavailableError
 from events.keyring import KEY, LOOKUP, Keyring, PersonKey, find_names, intern_names, open_person
-from events.leases import Lease, Leases
+from events.leases import AHEAD, Lease, Leases
 from events.model import KeyId, Scope, SubjectId, TenantId
 from events.postgres import Database, Row, readers_of
 from events.provider import Provider
@@ -36,16 +36,17 @@ class Vault:
     Args:
         database: a pool to the vault's cluster under `vault_keeper`, `vault_opener` or `vault_eraser`.
         provider: where the epochs' secrets lie.
+        ahead: the most data keys leased ahead for one person.
     """
 
-    def __init__(self, database: Database, provider: Provider) -> None:
+    def __init__(self, database: Database, provider: Provider, ahead: int = AHEAD) -> None:
         self._database = database
         self._provider = provider
         self._people: Batcher[tuple[Scope, int | None], Row | None] = Batcher(
             self._read_people, "open", at_once=_AT_ONCE, batch=_BATCH
         )
         leases: Batcher[Lease, None] = Batcher(self._keep_leases, "lease", at_once=_AT_ONCE, batch=_BATCH)
-        self._leases = Leases(leases.ask)
+        self._leases = Leases(leases.ask, ahead)
         self._rows: Recent[Scope, Row] = Recent(_KEPT_PEOPLE, _KEPT_S)
 
     async def create_tenant(self) -> TenantId:

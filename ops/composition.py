@@ -12,6 +12,7 @@ from redis.exceptions import RedisError
 from events.checkpointer import Checkpointer
 from events.errors import UnavailableError
 from events.keyfile import key_file
+from events.leases import AHEAD
 from events.log import EventLog
 from events.model import Kind, Scope, TenantId
 from events.place import Folder, Place
@@ -142,7 +143,8 @@ class Composition:
         """Return the vault under a role, `vault_` left out; one for all, so that their requests share statements."""
         if role not in self._vaults:
             pool = self._pool(self.endpoints.vault_url, f"vault_{role}")
-            self._vaults[role] = Vault(pool, FileProvider(self.settings.keys))
+            ahead = 0 if role == "eraser" else AHEAD  # who forgets leaves no key behind
+            self._vaults[role] = Vault(pool, FileProvider(self.settings.keys), ahead)
         return self._vaults[role]
 
     @property

@@ -193,7 +193,7 @@ async def test_what_a_process_kept_wrapped_is_no_use_after_a_roll_and_no_harm(ke
     async def lease() -> list[DataKey]:
         return await (await vault.keyring(scope)).lease(1)
 
-    leased = [key for _ in range(9) for key in await lease()]
+    leased = [key for _ in range(12) for key in await lease()]
     assert len(await keys.rows("data_key")) > len(leased), "it leased ahead"
     victim, *leased = leased
     copy = await table_copy(keys)

@@ -5,7 +5,7 @@ from uuid import uuid4
 import pytest
 
 from events.errors import UnavailableError
-from events.leases import Lease, Leases
+from events.leases import AHEAD, Lease, Leases
 from events.model import KeyId, Scope, SubjectId, TenantId
 from events.recent import Recent
 
@@ -24,10 +24,10 @@ class Clock:
 class Kept:
     """Leases that are written nowhere, for one person."""
 
-    def __init__(self) -> None:
+    def __init__(self, ahead: int = AHEAD) -> None:
         self.clock = Clock()
         self.scope = Scope(tenant_id=TenantId(uuid4()), subject_id=SubjectId(uuid4()))
-        self.leases = Leases(self._keep, self.clock.read)
+        self.leases = Leases(self._keep, ahead, self.clock.read)
         self.down = False
 
     async def _keep(self, lease: Lease) -> None:
@@ -69,16 +69,22 @@ async def test_another_generation_takes_none() -> None:
 
 
 async def test_only_who_writes_much_leases_ahead() -> None:
-    """Nothing is leased ahead at first or after a pause; in a burst more each time, up to a bound."""
+    """A turn or two lease nothing ahead; a burst as much as it has leased, up to a bound; after a pause nothing."""
     kept = Kept()
-    assert kept.leases.ahead(kept.scope, 1) == 0
     ahead = []
-    for _ in range(8):
-        await kept.lease(1 + kept.leases.ahead(kept.scope, 1))
-        ahead.append(kept.leases.ahead(kept.scope, 1))
-    assert ahead == [2, 6, 14, 30, 62, 126, 128, 128]
-    kept.clock.now += 3
-    assert kept.leases.ahead(kept.scope, 1) == 0
+    for _ in range(13):
+        await kept.lease(1 + kept.leases.ahead(kept.scope))
+        ahead.append(kept.leases.ahead(kept.scope))
+    assert ahead == [0, 0, 0, 0, 0, 0, 0, 8, 17, 35, 71, 128, 128]
+    kept.clock.now += 1.5
+    assert kept.leases.ahead(kept.scope) == 0
+
+
+async def test_who_may_lease_nothing_ahead_does_not() -> None:
+    """With none allowed no burst leases ahead."""
+    kept = Kept(0)
+    await kept.lease(100)
+    assert kept.leases.ahead(kept.scope) == 0
 
 
 async def test_keys_that_did_not_become_durable_are_not_spare() -> None:
