@@ -85,6 +85,69 @@ class Context(Answer):
     degraded: tuple[str, ...] = ()
 
 
+class TraceFeatures(Answer):
+    """What a score was made of."""
+
+    importance: float
+    confidence: float
+    days: float
+    authority: float
+    match: float
+    risk: float
+    stale: bool
+    in_conflict: bool
+
+
+class TracedMemory(Answer):
+    """How far one memory version came; `fate` is `injected`, or why it did not get in. No id where it was forgotten."""
+
+    memory_id: UUID | None
+    version: int
+    kind: str
+    fate: str
+    paths: tuple[str, ...]
+    dense: float | None
+    dense_rank: int | None
+    words: float | None
+    words_rank: int | None
+    relevance: float
+    features: TraceFeatures | None
+    score: float | None
+    rank: int | None
+    section: str | None
+
+
+class TraceHead(Answer):
+    """What an answer was made under."""
+
+    model: str
+    preset: str
+    policy: str
+    position: int
+    version: int
+    indexed: int
+    degraded: tuple[str, ...]
+    cached: bool
+    rewriting: str
+    token_budget: int | None
+    used_tokens: int | None
+    more: dict[str, int]
+
+
+class Trace(Answer):
+    """How an answer came about; `turns` are those it was injected into."""
+
+    trace_id: UUID
+    path: str
+    role: str
+    at: datetime
+    memories: tuple[UUID, ...]
+    forgotten: bool
+    turns: tuple[str, ...]
+    trace: TraceHead | None
+    candidates: tuple[TracedMemory, ...]
+
+
 class Source(Answer):
     """The words a memory rests on: `content[start:end]` of that message."""
 

@@ -234,6 +234,11 @@ def where(memory_id: UUID) -> Call[answers.Where]:
     return Call("GET", f"/v1/memories/{memory_id}/where", answers.Where)
 
 
+def trace(trace_id: UUID) -> Call[answers.Trace]:
+    """Show how an answer came about."""
+    return Call("GET", f"/v1/traces/{trace_id}", answers.Trace)
+
+
 def inbox() -> Call[answers.Inbox]:
     """List what waits."""
     return Call("GET", "/v1/inbox", answers.Inbox)

@@ -134,6 +134,10 @@ class Cenotaph:
         """Say which layers hold a memory now, at which version, and who may read it there."""
         return self._sender.send(calls.where(memory_id))
 
+    def trace(self, trace_id: UUID) -> answers.Trace:
+        """Show how a context or search came about, by its `context_id`."""
+        return self._sender.send(calls.trace(trace_id))
+
     def inbox(self) -> answers.Inbox:
         """List what waits for the person."""
         return self._sender.send(calls.inbox())
@@ -291,6 +295,10 @@ class AsyncCenotaph:
     async def where(self, memory_id: UUID) -> answers.Where:
         """Say which layers hold a memory now, at which version, and who may read it there."""
         return await self._sender.send(calls.where(memory_id))
+
+    async def trace(self, trace_id: UUID) -> answers.Trace:
+        """Show how a context or search came about, by its `context_id`."""
+        return await self._sender.send(calls.trace(trace_id))
 
     async def inbox(self) -> answers.Inbox:
         """List what waits for the person."""

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from itertools import compress
 from typing import Literal
+from uuid import UUID
 
 from events.errors import BadInputError, BehindError, CenotaphError, PreviewChangedError
 from events.model import EventId, MemoryId, Position, Scope, SubjectId, TenantId
@@ -23,6 +24,7 @@ from services.forgetting.where import Locations
 from services.recall.catalogue import Catalogue
 from services.recall.contexts import Contexts
 from services.recall.explain import Explainer
+from services.recall.reads import Traces
 from services.remembering.choose import Chooser
 from services.remembering.inbox import Inbox
 from services.remembering.ingest import Ingest
@@ -40,6 +42,7 @@ from services.wire.inbox import InboxEntry, InboxPage, SettledView
 from services.wire.memories import MemoryDetail, MemoryPage, MemoryStatus, SuspensionView
 from services.wire.recall import ContextAnswer, ContextRequest, SearchAnswer, SearchRequest
 from services.wire.receipts import ReceiptPage, ReceiptView, What
+from services.wire.traces import TraceView
 from services.wire.turns import TurnAnswer, TurnIn, TurnOutcome
 from services.wire.where import PlaceView, WhereView
 
@@ -66,6 +69,7 @@ class System:
     waiting: Inbox
     explainer: Explainer
     locations: Locations
+    traces: Traces
     receipt_book: Receipts
     vault: Vault
     keys: KeyStore
@@ -119,7 +123,7 @@ class System:
 
     async def _shown(self, scope: Scope, preview: Preview, reader: TokenRole) -> ForgetPreview:
         shown = preview.meant[:_SHOWN]
-        views = await self.catalogue.views(scope, [each.fact for each in shown], reader=reader)
+        views = await self.catalogue.views(scope, [each.fact for each in shown], "preview", reader=reader)
         keyring = await self.vault.keyring(scope)
         names = await keyring.outside(preview.turns)
         return ForgetPreview(
@@ -178,11 +182,11 @@ class System:
 
     async def where(self, scope: Scope, memory_id: MemoryId) -> WhereView | None:
         """Say which layers hold a memory now, and who may read it."""
-        shown = await self.catalogue.show(scope, memory_id, reader=TokenRole.PERSON)
+        shown = await self.catalogue.show(scope, memory_id, reader=TokenRole.PERSON, recorded=False)
         found = None if shown is None else await self.locations.of(scope, memory_id)
         if shown is None or found is None:
             return None
-        by_agent = await self.catalogue.show(scope, memory_id, reader=TokenRole.AGENT)
+        by_agent = await self.catalogue.show(scope, memory_id, reader=TokenRole.AGENT, recorded=False)
         readers: tuple[Literal["person", "agent"], ...] = ("person", "agent")
         opened = (shown.content is not None, by_agent is not None and by_agent.content is not None)
         return WhereView(
@@ -203,10 +207,14 @@ class System:
             ),
         )
 
+    async def trace(self, scope: Scope, trace_id: UUID) -> TraceView | None:
+        """Show how an answer came about."""
+        return await self.traces.show(scope, trace_id)
+
     async def inbox(self, scope: Scope, *, reader: TokenRole = TokenRole.AGENT) -> InboxPage:
         """List what waits for the person."""
         waiting = await self.waiting.waiting(scope)
-        views = await self.catalogue.views(scope, [each.fact for each in waiting], reader=reader)
+        views = await self.catalogue.views(scope, [each.fact for each in waiting], "inbox", reader=reader)
         return InboxPage(
             entries=tuple(
                 InboxEntry(**dict(view), why=each.why, rivals=each.rivals)

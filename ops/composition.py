@@ -7,6 +7,7 @@ from functools import cached_property
 
 import redis.asyncio as redis
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from prometheus_client import CollectorRegistry
 from redis.exceptions import RedisError
 
 from events.checkpointer import Checkpointer
@@ -44,6 +45,7 @@ from services.access.tokens import TokenSigner
 from services.describing.matcher import Matcher
 from services.extraction.extractor import Extractor, Rules
 from services.forgetting.append_only import AppendOnlyFile
+from services.forgetting.caches import CacheLayer, CacheProbe
 from services.forgetting.finisher import Finisher
 from services.forgetting.forget import Forgetter
 from services.forgetting.keywords import KeywordProbe
@@ -53,6 +55,7 @@ from services.forgetting.previews import Previews
 from services.forgetting.queues import QueueProbe
 from services.forgetting.receipt import Signer
 from services.forgetting.receipts import Receipts
+from services.forgetting.retention import Retention
 from services.forgetting.second_place import Tombstones
 from services.forgetting.semantic import Answer, ReadPathProbe, VectorLayer, VectorLayerProbe
 from services.forgetting.suspend import Suspender
@@ -60,11 +63,12 @@ from services.forgetting.tables import Followed, KeyProbe, NotConfigured, Reads,
 from services.forgetting.where import Locations, Locator
 from services.governance.judge import GATES, Gate
 from services.governance.policy import shipped_policy
+from services.recall.cache import RecallCache
 from services.recall.catalogue import Catalogue
 from services.recall.contexts import Contexts
 from services.recall.explain import Explainer
+from services.recall.reads import Traces
 from services.recall.recall import Recall
-from services.recall.roles import role_policies
 from services.remembering.choose import Chooser
 from services.remembering.inbox import Inbox
 from services.remembering.ingest import Ingest
@@ -226,7 +230,17 @@ class Composition:
     @cached_property
     def recall(self) -> Recall:
         """Finds memories."""
-        return Recall(self.log("reader"), self.vault("keeper"), self.vectors, self.embedder)
+        return Recall(self.log("reader"), self.vault("keeper"), self.vectors, self.embedder, self.recall_cache)
+
+    @cached_property
+    def recall_cache(self) -> RecallCache:
+        """What recall found lately."""
+        return RecallCache(self.settings.recall_cache_s, self.counters)
+
+    @cached_property
+    def counters(self) -> CollectorRegistry:
+        """What `/metrics` shows of this process."""
+        return CollectorRegistry()
 
     @cached_property
     def matcher(self) -> Matcher:
@@ -275,7 +289,7 @@ class Composition:
         reader, keeper = self.log("reader"), self.vault("keeper")
         return System(
             ingest=self.ingest,
-            contexts=Contexts(reader, keeper, self.recall, role_policies(shipped_policy())),
+            contexts=Contexts(reader, keeper, self.recall, shipped_policy()),
             catalogue=Catalogue(reader, keeper),
             forgetter=Forgetter(self.log("appender"), reader, keeper),
             previews=Previews(reader, keeper, self.embedder, self.matcher),
@@ -284,6 +298,7 @@ class Composition:
             waiting=Inbox(keeper, self.events, reader, self.embedder),
             explainer=Explainer(reader, keeper),
             locations=Locations(reader),
+            traces=Traces(reader, keeper),
             receipt_book=Receipts(reader, keeper, self.schedule),
             vault=keeper,
             keys=self.api_keys,
@@ -336,6 +351,7 @@ class Composition:
                 Followed("recent_turns", "sessions", eraser),
                 VectorLayer(eraser, self.vectors),
                 Reads(eraser),
+                CacheLayer(self.recall_cache),
                 DeadLetters(eraser, self.vault("eraser")),
                 self.append_only_file,
             ),
@@ -347,7 +363,7 @@ class Composition:
                 ReadPathProbe(self._ask),
                 queues,
                 DeadLetterProbe(letters_read),
-                NotConfigured("semantic_cache"),
+                CacheProbe(self.recall_cache),
                 NotConfigured("summary_store"),
                 NotConfigured("backup_manifest"),
             ),
@@ -363,6 +379,7 @@ class Composition:
     async def _ask(self, scope: Scope, text: str) -> Sequence[Answer]:
         """Ask the read path as an agent would."""
         found = await self.recall.recall(scope, text)
+        self.recall_cache.drop(scope)  # what was asked here is what was forgotten
         if found.degraded:
             raise UnavailableError("a path of recall does not answer, so what it would return is not known")
         return [
@@ -485,13 +502,19 @@ class Composition:
         )
 
     @cached_property
+    def retention(self) -> Retention:
+        """Ends the record of reads."""
+        return Retention(self.log("eraser"), self.settings.read_days)
+
+    @cached_property
     def shredder(self) -> Follower:
         """Destroys what has expired."""
         return Follower(Shredder(self.vault("eraser")), self.log("eraser"))
 
     async def _upkeep(self) -> None:
         every_s = (self.settings.upkeep_every_s, self.settings.tidy_every_s)
-        await upkeep.upkeep(self.expiry, self.tidying(), self.shredder, self.log("eraser").url, every_s)
+        rounds = (self.expiry, self.tidying(), self.retention)
+        await upkeep.upkeep(*rounds, self.shredder, self.log("eraser").url, every_s)
 
     async def _rewrite(self) -> None:
         await rewrite.rewrite(self.append_only_file, self.settings.rewrite_every_s)

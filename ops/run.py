@@ -98,7 +98,7 @@ class Running:
 
     async def _serve(self) -> None:
         composition, settings = self._composition, self._composition.settings
-        app = create_app(composition.backend, composition.tokens, composition.limits)
+        app = create_app(composition.backend, composition.tokens, composition.limits, registry=composition.counters)
         await composition.embedder.embed_query("warm up")
         listening = _listen(settings.host, settings.port)
         self.port = listening.getsockname()[1]

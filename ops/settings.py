@@ -123,6 +123,8 @@ class Settings(BaseSettings):
     sweep_after_s: Count = 10
     rewrite_every_s: Count = 60
     message_days: Count = 30
+    read_days: Count = 30
+    recall_cache_s: Annotated[int, Field(ge=0)] = 300
     upkeep_every_s: Count = 60
     tidy_every_s: Count = 86_400
     compare_every_s: Annotated[int, Field(ge=0)] = 86_400

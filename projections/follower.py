@@ -1,6 +1,6 @@
 """Following the log: one runner a read model, exactly-once effects, rebuilding beside the old one."""
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 
 from events import failpoint
 from events.errors import CenotaphError
@@ -39,16 +39,6 @@ async def place_of(connection: Connection, name: str) -> str:
         "select place from read_model.checkpoint where name = $1 order by version desc limit 1", name
     )
     return place
-
-
-async def standing(connection: Connection, names: Collection[str]) -> dict[str, tuple[Position, str]]:
-    """Return how far some read models have followed the log, and where they are served."""
-    rows = await connection.fetch(
-        """select distinct on (name) name, position, place from read_model.checkpoint
-           where name = any($1::text[]) order by name, version desc""",
-        list(names),
-    )
-    return {row["name"]: (Position(row["position"]), row["place"]) for row in rows}
 
 
 class Follower:

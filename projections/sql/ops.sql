@@ -8,19 +8,55 @@ create table ops.api_key (
   created_at timestamptz not null default clock_timestamp()
 );
 
--- one row a context or search: which memories it gave away; content-free, serves traces, usage and the read audit (R36)
+-- one row a read of memories: which it gave away, and how that came about; content-free, serves traces, usage and the read
+-- audit (R36). `trace` has one entry for each of `candidates`, in their order (services/recall/trace.py).
 create table ops.read (
   read_id    uuid primary key,
   tenant_id  uuid not null,
   subject_id uuid not null,
-  path       text not null default 'context' check (path in ('context', 'search')),
+  path       text not null default 'context'
+             check (path in ('context', 'search', 'list', 'memory', 'explain', 'inbox', 'preview')),
   role       text not null,
-  memories   uuid[] not null,
+  memories   uuid[] not null, -- given away, in the order of the answer
   versions   integer[] not null,
+  candidates uuid[] not null default '{}', -- considered, the most relevant first; nil where it was forgotten
+  trace      json, -- null where nothing was ranked, or its time is over
   at         timestamptz not null default clock_timestamp(),
   forgotten  boolean not null default false -- something that went into it was forgotten; its id is taken out
 );
 create index read_memories on ops.read using gin (memories);
+create index read_person on ops.read (tenant_id, subject_id, at desc, read_id);
+create index read_age on ops.read (at, read_id);
+
+-- Record a read; answers which of its memories are fenced: these were not recorded and must not be given away. Whoever erases
+-- holds the person's reads first, so what is recorded later sees the fence, and what was recorded before is seen.
+create function ops.record_read_v1(
+  p_read uuid, p_tenant uuid, p_subject uuid, p_path text, p_role text, p_memories uuid[], p_versions integer[],
+  p_candidates uuid[], p_trace json
+) returns uuid[] language plpgsql set search_path = pg_catalog, pg_temp as $$
+declare
+  stones uuid[];
+begin
+  perform pg_advisory_xact_lock_shared(hashtextextended(p_subject::text, 0));
+  -- a statement of its own, so that it sees what was committed while the lock was waited for
+  select coalesce(array_agg(target), '{}') into stones from log.fence
+    where tenant_id = p_tenant and target = any(p_memories || p_candidates);
+  insert into ops.read (read_id, tenant_id, subject_id, path, role, memories, versions, candidates, trace, forgotten)
+  select p_read, p_tenant, p_subject, p_path, p_role,
+         coalesce((select array_agg(m order by n) from unnest(p_memories) with ordinality as t(m, n)
+                   where m <> all(stones)), '{}'),
+         coalesce((select array_agg(v order by n) from unnest(p_memories, p_versions) with ordinality as t(m, v, n)
+                   where m <> all(stones)), '{}'),
+         coalesce((select array_agg(case when m = any(stones) then '00000000-0000-0000-0000-000000000000' else m end
+                                    order by n) from unnest(p_candidates) with ordinality as t(m, n)), '{}'),
+         p_trace, p_memories && stones;
+  return stones;
+end $$;
+
+-- Hold a person's reads until the end of the transaction.
+create function ops.lock_reads_v1(p_subject uuid) returns void language sql set search_path = pg_catalog, pg_temp as $$
+  select pg_advisory_xact_lock(hashtextextended(p_subject::text, 0))
+$$;
 
 -- one row a tombstone: how far its erasure is
 create table ops.erasure (
@@ -89,9 +125,11 @@ end $$;
 grant usage on schema ops to cenotaph_reader, cenotaph_appender, cenotaph_projector, cenotaph_eraser, cenotaph_prober;
 grant select on ops.api_key to cenotaph_reader;
 grant select, insert on ops.read, ops.locating to cenotaph_reader;
+revoke all on all functions in schema ops from public;
+grant execute on function ops.record_read_v1 to cenotaph_reader;
+grant execute on function ops.lock_reads_v1 to cenotaph_eraser;
 grant select on ops.erasure to cenotaph_reader;
-grant select, update on ops.read to cenotaph_eraser;
-grant select, update, delete on ops.locating to cenotaph_eraser;
+grant select, update, delete on ops.read, ops.locating to cenotaph_eraser;
 grant select, insert, update on ops.erasure to cenotaph_eraser;
 grant select, insert, delete on ops.dead_letter to cenotaph_eraser;
 grant insert, select (stream, entry_id) on ops.dead_letter to cenotaph_appender; -- so that parking twice keeps one

@@ -20,6 +20,7 @@ class Right(StrEnum):
     READ_MEMORIES = "read_memories"
     FORGET = "forget"
     READ_RECEIPTS = "read_receipts"
+    READ_TRACES = "read_traces"
     CHOOSE = "choose"
 
 
@@ -27,7 +28,7 @@ RIGHTS: MappingProxyType[TokenRole, frozenset[Right]] = MappingProxyType(
     {
         TokenRole.AGENT: frozenset(Right) - {Right.CHOOSE},  # consent is the person's own act, not the agent's
         TokenRole.PERSON: frozenset(Right),
-        TokenRole.AUDITOR: frozenset({Right.READ_RECEIPTS}),
+        TokenRole.AUDITOR: frozenset({Right.READ_RECEIPTS, Right.READ_TRACES}),
     }
 )
 

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from datetime import datetime
 from typing import Protocol
+from uuid import UUID
 
 from events.model import EventId, MemoryId, Scope, SubjectId, TenantId
 from services.access.rights import TokenRole
@@ -13,6 +14,7 @@ from services.wire.inbox import InboxPage, SettledView
 from services.wire.memories import MemoryDetail, MemoryPage, MemoryStatus, SuspensionView
 from services.wire.recall import ContextAnswer, ContextRequest, SearchAnswer, SearchRequest
 from services.wire.receipts import ReceiptPage, ReceiptView, What
+from services.wire.traces import TraceView
 from services.wire.turns import TurnAnswer, TurnIn, TurnOutcome
 from services.wire.where import WhereView
 
@@ -113,6 +115,10 @@ class Backend(Protocol):
         Raises:
             UnavailableError: nobody who may look everywhere answers.
         """
+        ...
+
+    async def trace(self, scope: Scope, trace_id: UUID) -> TraceView | None:
+        """Show how an answer came about: ids, numbers and reasons, nothing that was said."""
         ...
 
     async def inbox(self, scope: Scope, *, reader: TokenRole = TokenRole.AGENT) -> InboxPage:

@@ -67,7 +67,9 @@ def compile_context(
         text=text,
         sections=sections,
         used_tokens=count(text) if text else 0,
-        cited=tuple(Cited(MemoryId(line.source), line.version) for line in taken if line.version is not None),
+        cited=tuple(
+            Cited(MemoryId(line.source), line.version, line.part) for line in taken if line.version is not None
+        ),
         left_out=tuple(_once(left)),
     )
 

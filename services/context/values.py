@@ -48,10 +48,11 @@ class Task:
 
 @dataclass(frozen=True, slots=True)
 class Cited:
-    """A memory version that stands in the text."""
+    """A memory version that stands in the text, and in which section."""
 
     memory_id: MemoryId
     version: int
+    part: Part
 
 
 @dataclass(frozen=True, slots=True)

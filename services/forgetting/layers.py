@@ -15,8 +15,8 @@ from services.forgetting.question import Question
 log = structlog.get_logger(__name__)
 
 State = Literal["absent", "purged", "masked", "drained", "unreclaimed", "not_configured", "cannot_prove", "present"]
-REPORTED: Final = frozenset({"neighbours", "asked", "entries", "of"})
-"""Checks that count no hits: they are only told."""
+REPORTED: Final = frozenset({"neighbours", "asked", "entries", "of", "queries", "since_s", "lives_s"})
+"""Counts that are no hits: they are only told."""
 
 
 class Layer(Protocol):

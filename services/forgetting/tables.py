@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Sequence
 from typing import Any, ClassVar
+from uuid import UUID
 
 from events.envelope import StoredEvent
 from events.model import LayerFinding, Position
@@ -14,7 +15,7 @@ from services.forgetting.question import Question
 
 _POLL_S = 0.01
 _ASKED = """with asked as (
-  select $1::uuid[] as memories, $2::uuid[] as messages, $3::uuid[] as keys, $4::uuid as tenant
+  select $1::uuid[] as memories, $2::uuid[] as messages, $3::uuid[] as keys, $4::uuid as tenant, $5::uuid as subject
 ) """
 
 
@@ -38,7 +39,10 @@ class Followed:
 
 
 class Reads:
-    """The record of what was put into contexts: ids only, and these go too. What stays says that something went."""
+    """The record of reads: ids only, and these go too. What stays says that something went.
+
+    The tombstone already names the turns into which it was injected.
+    """
 
     name: ClassVar[str] = "reads"
 
@@ -46,8 +50,11 @@ class Reads:
         self._eraser = eraser
 
     async def erase(self, tombstone: StoredEvent, question: Question) -> None:
-        """Take the memory's id out of every read of this person."""
-        async with self._eraser.connection() as connection:
+        """Take the memory's id out of every read of this person, and out of what was considered for it."""
+        tenant, subject = tombstone.scope.tenant_id, tombstone.scope.subject_id
+        async with self._eraser.transaction() as connection:
+            # whoever records a read meanwhile either is done or meets the fence
+            await connection.execute("select ops.lock_reads_v1($1)", subject)
             for memory in question.memories:
                 await connection.execute(
                     """update ops.read set
@@ -55,9 +62,17 @@ class Reads:
                                      from unnest(memories, versions) with ordinality as t(m, v, n) where m <> $3),
                          memories = array_remove(memories, $3), forgotten = true
                        where tenant_id = $1 and subject_id = $2 and memories @> array[$3::uuid]""",
-                    tombstone.scope.tenant_id,
-                    tombstone.scope.subject_id,
+                    tenant,
+                    subject,
                     memory,
+                )
+                await connection.execute(
+                    """update ops.read set candidates = array_replace(candidates, $3, $4)
+                       where tenant_id = $1 and subject_id = $2 and $3 = any(candidates)""",
+                    tenant,
+                    subject,
+                    memory,
+                    UUID(int=0),
                 )
 
 
@@ -69,7 +84,7 @@ class TableProbe:
         prober: a pool under `cenotaph_prober`.
         table: the table that is asked.
         queries: a count query for each check; they see the lists `asked.memories`, `asked.messages`, `asked.keys` and
-            the id `asked.tenant`.
+            the ids `asked.tenant`, `asked.subject`.
         versions: a query for the versions that are there, as an array, where the table keeps them.
         model: the read model whose checkpoint says how far the layer has followed the log.
     """
@@ -115,6 +130,7 @@ async def _ask(connection: Connection, query: str, question: Question) -> Any:  
         list(question.messages),
         list(question.keys),
         question.scope.tenant_id,
+        question.scope.subject_id,
     )
 
 
@@ -189,7 +205,11 @@ def table_probes(prober: Database) -> Sequence[TableProbe]:
             "reads",
             prober,
             "ops.read",
-            {"by_id": "select count(*) from ops.read r, asked where r.memories && asked.memories"},
+            {
+                "by_id": "select count(*) from ops.read r, asked where r.memories && asked.memories",
+                "considered": "select count(*) from ops.read r, asked where r.tenant_id = asked.tenant"
+                " and r.subject_id = asked.subject and r.candidates && asked.memories",
+            },
             versions="select array_agg(distinct t.version order by t.version) from asked, ops.read r"
             " cross join unnest(r.memories, r.versions) as t(memory, version)"
             " where r.memories && asked.memories and t.memory = any(asked.memories)",

@@ -29,6 +29,7 @@ from services.recall.blend import Blend
 from services.recall.bm25 import Key, keyword_scores
 from services.recall.fusion import fuse
 from services.recall.neighbours import with_neighbours
+from services.wire.traces import RecallPath
 
 _REACH = 2  # turns in either direction
 _EACH = 4  # memories of a neighbouring turn
@@ -47,15 +48,31 @@ class Asked:
 
 
 @dataclass(frozen=True, slots=True)
+class Clue:
+    """How a memory version was found, in ids and numbers only.
+
+    `dense` is its cosine with the query and `words` its BM25, with the rank that the path itself gave it.
+    """
+
+    kind: Kind
+    paths: tuple[RecallPath, ...]
+    relevance: float = 0.0
+    dense: float | None = None
+    dense_rank: int | None = None
+    words: float | None = None
+    words_rank: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Candidates:
-    """Current memories that may matter, and how relevant each is.
+    """Current memories that may matter, and how each was found.
 
     `unrelated` are unlike the query and have no word in common with it; `hidden` are of kinds the asker may
-    not see.
+    not see, and only `clues` know of them.
     """
 
     facts: State
-    relevance: Mapping[Key, float]
+    clues: Mapping[Key, Clue]
     unrelated: frozenset[Key]
     hidden: frozenset[Key]
 
@@ -99,8 +116,13 @@ class Gathering:
         behind = await read_stream_behind(self._connection, self._scope, stream, indexed)
         fresh = touched_by((*self._newer, *behind))
         always = await standing_memories(self._connection, self._scope, _STANDING)
-        proposed = {hit.memory_id for hit in hits} | {memory for memory, _ in best}
-        current = await self._current(proposed | always | fresh)
+        paths: dict[RecallPath, set[MemoryId]] = {
+            "vectors": {hit.memory_id for hit in hits},
+            "keywords": {memory for memory, _ in best},
+            "standing": always,
+            "recent": fresh,
+        }
+        current = await self._current(set[MemoryId]().union(*paths.values()))
         facts = {key: fact for key, fact in current.items() if kinds is None or fact.kind in kinds}
         relevance = self._relevance(facts, statistic)
         seeds = nlargest(self._blend.seeds, relevance, key=lambda key: (relevance[key], key))
@@ -109,14 +131,30 @@ class Gathering:
             turns = {facts[key].turn_id for key in seeds}
             links = await turns_around(self._connection, self._scope, turns, _REACH)
             around = await memories_of_turns(self._connection, self._scope, {link.neighbour for link in links}, _EACH)
-            beside = await self._current(around - {memory for memory, _ in current})
+            paths["beside"] = around - {memory for memory, _ in current}
+            beside = await self._current(paths["beside"])
+            current |= beside
             facts |= {key: fact for key, fact in beside.items() if kinds is None or fact.kind in kinds}
             relevance = self._relevance(facts, statistic)
         shared = self._by_words(statistic)
         said_in = {key: fact.turn_id for key, fact in facts.items()}
+        relevance = with_neighbours(relevance, said_in, links, seeds, self._blend)
+        dense_ranks = {(hit.memory_id, hit.version): place for place, hit in enumerate(hits, 1)}
+        words_ranks = {key: place for place, key in enumerate(best, 1)}
         return Candidates(
             facts=facts,
-            relevance=with_neighbours(relevance, said_in, links, seeds, self._blend),
+            clues={
+                key: Clue(
+                    kind=fact.kind,
+                    paths=tuple(path for path, proposed in paths.items() if key[0] in proposed),
+                    relevance=relevance.get(key, 0.0),
+                    dense=self._dense.get(key),
+                    dense_rank=dense_ranks.get(key),
+                    words=shared.get(key),
+                    words_rank=words_ranks.get(key),
+                )
+                for key, fact in current.items()
+            },
             unrelated=frozenset(
                 key for key in facts if self._dense.get(key, 1.0) <= self._blend.floor and key not in shared
             ),

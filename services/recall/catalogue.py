@@ -28,9 +28,11 @@ from projections.facts import newer_events, read_memories, read_page
 from projections.memories import open_memories
 from services.access.permission import Permission, permission_of
 from services.access.rights import TokenRole
+from services.recall.reads import Given, record
 from services.wire.cursor import FOREIGN, cursor_of, read_cursor
 from services.wire.memories import MemoryDetail, MemoryPage, MemoryStatus, MemoryView, Source
 from services.wire.names import message_of
+from services.wire.traces import ReadPath
 from services.wire.turns import TurnOutcome, Verdict
 
 _STATUS = {
@@ -87,12 +89,14 @@ class Catalogue:
                 key=_place,
                 reverse=True,
             )
-            views = await memory_views(connection, keyring, facts[:limit], reader)
+            views = await recorded_views(connection, keyring, facts[:limit], reader, "list")
         more = len(facts) > limit
         return MemoryPage(memories=tuple(views), next_cursor=_cursor(facts[limit - 1]) if more else None)
 
-    async def show(self, scope: Scope, memory_id: MemoryId, *, reader: TokenRole) -> MemoryDetail | None:
-        """Show one memory: its newest version, and all versions."""
+    async def show(
+        self, scope: Scope, memory_id: MemoryId, *, reader: TokenRole, recorded: bool = True
+    ) -> MemoryDetail | None:
+        """Show one memory: its newest version, and all versions; unrecorded only where nothing of it is given away."""
         keyring = await self._vault.keyring(scope)
         async with self._reader.transaction(scope) as connection:
             newer, _ = await newer_events(connection, scope)
@@ -102,14 +106,20 @@ class Catalogue:
             )
             if not facts:
                 return None
-            views = await memory_views(connection, keyring, facts, reader)
+            views = (
+                await recorded_views(connection, keyring, facts, reader, "memory")
+                if recorded
+                else await memory_views(connection, keyring, facts, reader)
+            )
         return MemoryDetail(**dict(views[-1]), versions=tuple(views))
 
-    async def views(self, scope: Scope, facts: Sequence[Fact], *, reader: TokenRole) -> list[MemoryView]:
-        """Open some memory versions as far as a reader may see them, in the order given."""
+    async def views(
+        self, scope: Scope, facts: Sequence[Fact], path: ReadPath, *, reader: TokenRole
+    ) -> list[MemoryView]:
+        """Open some memory versions as far as a reader on this path may see them, in the order given."""
         keyring = await self._vault.keyring(scope)
         async with self._reader.transaction(scope) as connection:
-            return await memory_views(connection, keyring, facts, reader)
+            return await recorded_views(connection, keyring, facts, reader, path)
 
     async def outcome(self, scope: Scope, turn_id: str) -> TurnOutcome | None:
         """Say what became of a turn, by its outside id."""
@@ -133,6 +143,16 @@ async def memory_views(
     """Open memory versions as far as a reader may see them; what is forgotten, expired or withheld is a stone."""
     opened = await open_memories(connection, keyring, [fact for fact in facts if fact.status not in _STONES])
     return await views_of(connection, keyring, facts, opened, reader)
+
+
+async def recorded_views(
+    connection: Connection, keyring: Keyring, facts: Sequence[Fact], reader: TokenRole, path: ReadPath
+) -> list[MemoryView]:
+    """Open memory versions like `memory_views`, and record the read; what was fenced meanwhile is a stone too."""
+    views = await memory_views(connection, keyring, facts, reader)
+    keys = [(view.memory_id, view.version or 0) for view in views if view.content is not None]
+    _, stones = await record(connection, keyring.scope, Given(path, reader.value, keys))
+    return await memory_views(connection, keyring, facts, reader) if stones else views
 
 
 async def views_of(

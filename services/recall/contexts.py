@@ -1,12 +1,11 @@
 """Compiling a context for one person, searching, and recording what was read (R35, R36)."""
 
-from collections.abc import Sequence
 from datetime import datetime
-from uuid import UUID, uuid4
+from uuid import UUID
 
 from events.bodies import Lost, Shredded, open_bodies
 from events.keyring import Keyring
-from events.log import fenced, read_events
+from events.log import read_events
 from events.model import MessageBody, Origin, Scope, SessionId
 from events.postgres import Connection, Database
 from events.vault import Vault
@@ -16,19 +15,20 @@ from services.access.rights import TokenRole
 from services.context.compiler import compile_context
 from services.context.roles import Part
 from services.context.values import Compiled, Item, Said
-from services.recall.bm25 import Key
+from services.governance.policy import Policy
 from services.recall.catalogue import views_of
 from services.recall.lease import Freshness
 from services.recall.ranking import PRESETS
+from services.recall.reads import Given, record
 from services.recall.recall import Recall, Recalled, Recollection
-from services.recall.roles import Roles
+from services.recall.roles import role_policies
+from services.recall.trace import Asking, trace_context, trace_search
 from services.wire.recall import (
     Cited,
     ContextAnswer,
     ContextRequest,
     Found,
     LeftOut,
-    RecallRole,
     SearchAnswer,
     SearchRequest,
     Section,
@@ -45,14 +45,15 @@ class Contexts:
         reader: a pool under `cenotaph_reader`.
         vault: with the right to open keys.
         recall: finds the memories.
-        roles: what each role may see.
+        policy: says what each role may see.
     """
 
-    def __init__(self, reader: Database, vault: Vault, recall: Recall, roles: Roles) -> None:
+    def __init__(self, reader: Database, vault: Vault, recall: Recall, policy: Policy) -> None:
         self._reader = reader
         self._vault = vault
         self._recall = recall
-        self._roles = roles
+        self._roles = role_policies(policy)
+        self._digest = policy.digest
 
     async def compile(self, scope: Scope, request: ContextRequest, now: datetime | None = None) -> ContextAnswer:
         """Fill the token budget with what this role may see, and record the read.
@@ -63,7 +64,7 @@ class Contexts:
             now: the moment at which freshness is judged; the present where it is left out.
         """
         policy = self._roles[request.role]
-        recollection = Recollection((), ())
+        recollection = Recollection()
         if policy.kinds:
             recollection = await self._recall.recall(
                 scope, request.query, policy.kinds, now=now, preset=PRESETS[request.preset]
@@ -71,15 +72,21 @@ class Contexts:
         recent: list[Said] = []
         if request.session_id is not None and Part.RECENT in policy.parts:
             recent = await self._recent(scope, request.session_id)
-        compiled = compile_context(
-            map(_item, recollection.recalled), policy=policy, budget=request.token_budget, recent=recent
-        )
-        return await self._answer(scope, request, recollection, compiled)
+        items = [_item(each) for each in recollection.recalled]
+        compiled = compile_context(items, policy=policy, budget=request.token_budget, recent=recent)
+        keys = [(cited.memory_id, cited.version) for cited in compiled.cited]
+        traced = trace_context(recollection, self._asking(request.preset, request.token_budget), compiled)
+        async with self._reader.transaction(scope) as connection:
+            context_id, stones = await record(connection, scope, Given("context", request.role, keys, traced))
+        if stones & {key[0] for key in keys}:  # forgotten since they were opened
+            items = [item for item in items if (item.memory_id, item.version) in keys and item.memory_id not in stones]
+            compiled = compile_context(items, policy=policy, budget=request.token_budget, recent=recent)
+        return _context(context_id, request.token_budget, recollection, compiled)
 
     async def search(self, scope: Scope, request: SearchRequest) -> SearchAnswer:
         """Return the memories that matter most to a query, as far as this role may see them."""
         policy = self._roles[request.role]
-        recollection = Recollection((), ())
+        recollection = Recollection()
         if policy.kinds:
             recollection = await self._recall.recall(scope, request.query, policy.kinds, preset=PRESETS[request.preset])
         seen = [each for each in recollection.recalled if policy.sees(each.fact.kind, each.body.key)]
@@ -88,47 +95,23 @@ class Contexts:
         async with self._reader.transaction(scope) as connection:
             bodies = {each.fact.event_id: each.body for each in best}
             views = await views_of(connection, keyring, [each.fact for each in best], bodies, TokenRole.AGENT)
-            stones = await fenced(connection, scope, {view.memory_id for view in views})
-            found = [
-                Found(**dict(view), score=each.score)
-                for view, each in zip(views, best, strict=True)
-                if view.memory_id not in stones
-            ]
-            keys = [(each.memory_id, each.version or 0) for each in found]
-            context_id = await _record(connection, scope, "search", request.role, keys)
-        return SearchAnswer(context_id=context_id, memories=tuple(found), degraded=recollection.degraded)
-
-    async def _answer(
-        self, scope: Scope, request: ContextRequest, recollection: Recollection, compiled: Compiled
-    ) -> ContextAnswer:
-        keys = [(cited.memory_id, cited.version) for cited in compiled.cited]
-        async with self._reader.transaction(scope) as connection:
-            context_id = await _record(connection, scope, "context", request.role, keys)
-        found = {(each.fact.memory_id, each.fact.version): each for each in recollection.recalled}
-        memories = {key[0] for key in found}
-        left_out = [
-            LeftOut(memory_id=each.id if each.id in memories else None, reason=each.reason)
-            for each in compiled.left_out
-        ]
-        left_out += [LeftOut(memory_id=key[0], reason=reason) for key, reason in recollection.excluded]
-        return ContextAnswer(
-            context_id=context_id,
-            text=compiled.text,
-            used_tokens=compiled.used_tokens,
-            token_budget=request.token_budget,
-            memories=tuple(
-                Cited(
-                    memory_id=cited.memory_id,
-                    version=cited.version,
-                    kind=found[cited.memory_id, cited.version].fact.kind,
-                    score=found[cited.memory_id, cited.version].score,
-                )
-                for cited in compiled.cited
-            ),
-            left_out=tuple(left_out),
-            sections=tuple(Section(name=section.name, lines=section.lines) for section in compiled.sections),
-            degraded=recollection.degraded,
+            keys = [(each.fact.memory_id, each.fact.version) for each in best]
+            traced = trace_search(
+                recollection,
+                self._asking(request.preset),
+                keys,
+                [(each.fact.memory_id, each.fact.version) for each in seen],
+            )
+            context_id, stones = await record(connection, scope, Given("search", request.role, keys, traced))
+        found = tuple(
+            Found(**dict(view), score=each.score)
+            for view, each in zip(views, best, strict=True)
+            if view.memory_id not in stones
         )
+        return SearchAnswer(context_id=context_id, memories=found, degraded=recollection.degraded)
+
+    def _asking(self, preset: str, token_budget: int | None = None) -> Asking:
+        return Asking(preset, self._digest, token_budget)
 
     async def _recent(self, scope: Scope, session: str) -> list[Said]:
         keyring = await self._vault.keyring(scope)
@@ -139,21 +122,31 @@ class Contexts:
             return await _said(connection, keyring, SessionId(session_id))
 
 
-async def _record(connection: Connection, scope: Scope, path: str, role: RecallRole, keys: Sequence[Key]) -> UUID:
-    """Record who read which memory versions on which path; return the id of the record (R36)."""
-    read_id = uuid4()
-    await connection.execute(
-        "insert into ops.read (read_id, tenant_id, subject_id, path, role, memories, versions)"
-        " values ($1, $2, $3, $4, $5, $6, $7)",
-        read_id,
-        scope.tenant_id,
-        scope.subject_id,
-        path,
-        role.value,
-        [memory_id for memory_id, _ in keys],
-        [version for _, version in keys],
+def _context(context_id: UUID, budget: int, recollection: Recollection, compiled: Compiled) -> ContextAnswer:
+    found = {(each.fact.memory_id, each.fact.version): each for each in recollection.recalled}
+    memories = {key[0] for key in found}
+    left_out = [
+        LeftOut(memory_id=each.id if each.id in memories else None, reason=each.reason) for each in compiled.left_out
+    ]
+    left_out += [LeftOut(memory_id=key[0], reason=reason) for key, reason in recollection.excluded]
+    return ContextAnswer(
+        context_id=context_id,
+        text=compiled.text,
+        used_tokens=compiled.used_tokens,
+        token_budget=budget,
+        memories=tuple(
+            Cited(
+                memory_id=cited.memory_id,
+                version=cited.version,
+                kind=found[cited.memory_id, cited.version].fact.kind,
+                score=found[cited.memory_id, cited.version].score,
+            )
+            for cited in compiled.cited
+        ),
+        left_out=tuple(left_out),
+        sections=tuple(Section(name=section.name, lines=section.lines) for section in compiled.sections),
+        degraded=recollection.degraded,
     )
-    return read_id
 
 
 async def _said(connection: Connection, keyring: Keyring, session: SessionId) -> list[Said]:

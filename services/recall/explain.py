@@ -25,7 +25,7 @@ from projections.changes import fold
 from services.access.rights import TokenRole
 from services.governance.judge import GATES
 from services.governance.reasons import Reason
-from services.recall.catalogue import memory_views
+from services.recall.catalogue import recorded_views
 from services.wire.explain import Explanation, GateVerdict, Judgement
 from services.wire.memories import Source
 from services.wire.names import message_of
@@ -57,7 +57,7 @@ class Explainer:
                 (fact for fact in fold({}, stream).values() if fact.memory_id == memory_id),
                 key=lambda fact: fact.version,
             )
-            views = await memory_views(connection, keyring, facts, reader)
+            views = await recorded_views(connection, keyring, facts, reader, "explain")
             cited = {pointer.message_id for case in cases for pointer in case.proposed.pointers}
             stones = await fenced(connection, scope, cited)
         names = await keyring.outside({*cited, *(case.proposed.turn_id for case in cases)})

@@ -2,14 +2,10 @@
 
 import asyncio
 from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from datetime import UTC, datetime
-from heapq import nlargest
-from typing import Final
 
-import numpy as np
 import structlog
-from numpy.typing import NDArray
 
 from events.bodies import Shredded
 from events.errors import UnavailableError
@@ -19,9 +15,9 @@ from events.model import Kind, MemoryBody, Scope
 from events.postgres import Connection, Database
 from events.vault import Vault
 from projections.changes import Fact
-from projections.embedding import Embedder
-from projections.follower import standing
+from projections.embedding import Embedder, Vector
 from projections.memories import open_memories
+from projections.moment import Moment, moment_of
 from projections.tokens import terms, tokenize
 from projections.vector_index import VectorIndex
 from projections.vectors import Hit
@@ -29,15 +25,15 @@ from services.access.permission import permission_of
 from services.access.rights import TokenRole
 from services.recall.blend import BLEND, Blend, breadth
 from services.recall.bm25 import Key
-from services.recall.candidates import Asked, Candidates, Gathering
+from services.recall.cache import RecallCache
+from services.recall.candidates import Asked, Gathering
 from services.recall.features import Task, features_of
+from services.recall.found import Found, choose
 from services.recall.lease import Freshness, freshness
+from services.recall.meaning import Meaning
 from services.recall.ranking import DEFAULT, Features, Preset, rank
 
 log = structlog.get_logger(__name__)
-
-ALWAYS: Final = frozenset({Kind.FORMAT, Kind.PROFILE, Kind.PROCEDURE})
-"""Kinds that hold whatever is talked about; all others must have something to do with the query."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,12 +51,17 @@ class Recalled:
 class Recollection:
     """What was recalled, best first, and what was proposed but may not be used, with the reason.
 
-    `degraded` names the paths that did not answer: what only they would have proposed is not here.
+    `found` says how each candidate was found; None where nobody looked.
     """
 
-    recalled: tuple[Recalled, ...]
-    excluded: tuple[tuple[Key, str], ...]
-    degraded: tuple[str, ...] = ()
+    recalled: tuple[Recalled, ...] = ()
+    excluded: tuple[tuple[Key, str], ...] = ()
+    found: Found | None = None
+
+    @property
+    def degraded(self) -> tuple[str, ...]:
+        """Name the paths that did not answer: what only they would have proposed is not here."""
+        return () if self.found is None else self.found.degraded
 
 
 class Recall:
@@ -71,16 +72,24 @@ class Recall:
         vault: with the right to open keys.
         index: the vector index.
         embedder: embeds the query with the model of the index.
+        cache: keeps what was found.
         blend: how much each path counts; another one only where it is measured what each is worth.
     """
 
-    def __init__(
-        self, reader: Database, vault: Vault, index: VectorIndex, embedder: Embedder, blend: Blend = BLEND
+    def __init__(  # noqa: PLR0917 - the parts of one thing, each of its own type
+        self,
+        reader: Database,
+        vault: Vault,
+        index: VectorIndex,
+        embedder: Embedder,
+        cache: RecallCache,
+        blend: Blend = BLEND,
     ) -> None:
         self._reader = reader
         self._vault = vault
         self._index = index
-        self._embedder = embedder
+        self._meaning = Meaning(embedder, cache, blend.last_line)
+        self._cache = cache
         self._blend = blend
 
     async def recall(
@@ -101,45 +110,51 @@ class Recall:
             now: the moment that freshness and age are measured at; the present where it is left out.
             preset: what counts how much in the ranking.
         """
-        keyring, vector = await asyncio.gather(self._vault.keyring(scope), self._meant(query))
-        words = breadth(tokenize(query))
-        asked = Asked(vector, terms(query, keyring.secret("terms")), words, self._embedder.model_id)
+        keyring, moment = await asyncio.gather(self._vault.keyring(scope), self._moment(scope))
+        found = await self._found(keyring, query, kinds, moment)
+        at = now or datetime.now(UTC)
         async with self._reader.transaction(scope) as connection:
-            models = await standing(connection, ("keywords", "vectors"))
-        indexed = min(position for position, _ in models.values())
-        hits, degraded = await self._nearest(models["vectors"][1], scope, vector)
-        moment = now or datetime.now(UTC)
-        async with self._reader.transaction(scope) as connection:
-            candidates = await Gathering(connection, keyring, asked, self._blend).gather(hits, indexed, kinds)
-            usable, excluded = await _usable(connection, keyring, candidates, self._blend, moment)
+            usable, excluded = await _usable(connection, keyring, found, at)
             stones = await fenced(connection, scope, {memory for memory, _ in usable})
         task = Task.of(query)
         known = {
-            key: features_of(candidates.facts[key], body, state, task, relevance=candidates.relevance[key], now=moment)
+            key: features_of(found.facts[key], body, state, task, relevance=found.clues[key].relevance, now=at)
             for key, (body, state) in usable.items()
             if key[0] not in stones
         }
         return Recollection(
             tuple(
-                Recalled(candidates.facts[each.key], *usable[each.key], each.score, known[each.key])
+                Recalled(found.facts[each.key], *usable[each.key], each.score, known[each.key])
                 for each in rank(known, preset)
             ),
-            tuple(excluded) + tuple((key, "role") for key in sorted(candidates.hidden)),
-            degraded,
+            (*found.excluded, *excluded, *((key, "forgotten") for key in usable if key[0] in stones)),
+            found,
         )
 
-    async def _meant(self, query: str) -> NDArray[np.float32]:
-        """Embed the query; the last of several lines counts again in the same vector: still one search."""
-        whole = await self._embedder.embed_query(query)
-        lines = [line for line in query.splitlines() if line.strip()]
-        if len(lines) < 2 or not self._blend.last_line:  # noqa: PLR2004 - several
-            return whole
-        meant = whole + self._blend.last_line * await self._embedder.embed_query(lines[-1])
-        return np.asarray(meant / np.linalg.norm(meant), dtype=np.float32)
+    async def _moment(self, scope: Scope) -> Moment:
+        async with self._reader.transaction(scope) as connection:
+            return await moment_of(connection, scope)
 
-    async def _nearest(
-        self, place: str, scope: Scope, vector: NDArray[np.float32]
-    ) -> tuple[list[Hit], tuple[str, ...]]:
+    async def _found(self, keyring: Keyring, query: str, kinds: Collection[Kind] | None, moment: Moment) -> Found:
+        """Find candidates, or take what was found under the same versions (R37)."""
+        scope, model = keyring.scope, self._meaning.model
+        seen = None if kinds is None else sorted(kinds)
+        versions = (moment.version, moment.turns, moment.vectors)
+        key = self._cache.key(scope.tenant_id, scope.subject_id, query, seen, model, *versions, *astuple(self._blend))
+        if moment.settled and (kept := self._cache.recall(key)) is not None:
+            return kept
+        vector = await self._meaning.vector(scope, query)
+        asked = Asked(vector, terms(query, keyring.secret("terms")), breadth(tokenize(query)), model)
+        hits, degraded = await self._nearest(moment.vectors, scope, vector)
+        async with self._reader.transaction(scope) as connection:
+            candidates = await Gathering(connection, keyring, asked, self._blend).gather(hits, moment.indexed, kinds)
+        facts, excluded = choose(candidates, self._blend)
+        found = Found(model, moment, facts, candidates.clues, excluded, degraded)
+        if moment.settled and not degraded:
+            self._cache.found.keep(key, scope, found)
+        return found
+
+    async def _nearest(self, place: str, scope: Scope, vector: Vector) -> tuple[list[Hit], tuple[str, ...]]:
         try:
             return await self._index.search(place, scope, vector, self._blend.hints), ()
         except UnavailableError as error:
@@ -148,23 +163,15 @@ class Recall:
 
 
 async def _usable(
-    connection: Connection, keyring: Keyring, candidates: Candidates, blend: Blend, now: datetime
+    connection: Connection, keyring: Keyring, found: Found, now: datetime
 ) -> tuple[dict[Key, tuple[MemoryBody, Freshness]], list[tuple[Key, str]]]:
-    """Open the most relevant candidates, and say why the others may not be used."""
-    related = [key for key, fact in candidates.facts.items() if key not in candidates.unrelated or fact.kind in ALWAYS]
-    most = nlargest(
-        2 * blend.hints,
-        related,
-        key=lambda key: (candidates.facts[key].kind in ALWAYS, candidates.relevance[key], key),
-    )
-    excluded = [(key, "unrelated") for key in sorted(candidates.facts.keys() - set(related))]
-    excluded += [(key, "limit") for key in sorted(set(related) - set(most))]
-    opened = await open_memories(connection, keyring, [candidates.facts[key] for key in most])
+    """Open the most relevant candidates, and say why some may not be used."""
+    opened = await open_memories(connection, keyring, found.facts.values())
     # whoever asks, what is recalled goes to an agent
     permission = await permission_of(connection, keyring.scope, TokenRole.AGENT)
     usable: dict[Key, tuple[MemoryBody, Freshness]] = {}
-    for key in most:
-        fact = candidates.facts[key]
+    excluded: list[tuple[Key, str]] = []
+    for key, fact in found.facts.items():
         body = opened.get(fact.event_id)
         if not isinstance(body, MemoryBody):
             excluded.append((key, "forgotten" if isinstance(body, Shredded) else "key_lost"))

@@ -74,7 +74,9 @@ class Asking:
             "POST /v1/forget/preview": {"description": self.said},
         }
         (receipt, *_) = (await self.ask(role, "GET /v1/receipts"))["receipts"]
+        searched = await self.ask(role, "POST /v1/memories/search", bodies["POST /v1/memories/search"])
         names = {"memory_id": memory, "turn_id": "t1", "receipt_id": receipt["receipt_id"]}
+        names["trace_id"] = searched["context_id"]
         calls = {
             f"{method.upper()} {path}"
             for path, methods in self.app.openapi()["paths"].items()

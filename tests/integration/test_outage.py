@@ -97,7 +97,8 @@ async def test_recall_does_without_a_hanging_vector_index_and_says_so(plant: Pla
     request = ContextRequest(query="北京烤鸭", role=RecallRole.CHAT)
     assert (await contexts.compile(scope, request)).degraded == ()
     with hanging(plant, MILVUS):
-        context = await contexts.compile(scope, request)
+        assert (await contexts.compile(scope, request)).degraded == ()  # nothing has changed since it was found
+        context = await contexts.compile(scope, request.model_copy(update={"query": "北京的烤鸭"}))
         assert (context.degraded, [each.memory_id for each in context.memories]) == (("vectors",), [memory])
         search = await contexts.search(scope, SearchRequest(query="duck"))
         assert (search.degraded, search.memories) == (("vectors",), ())

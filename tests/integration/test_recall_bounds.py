@@ -17,7 +17,6 @@ from services.governance.policy import shipped_policy
 from services.recall.blend import Blend
 from services.recall.contexts import Contexts
 from services.recall.recall import Recall
-from services.recall.roles import role_policies
 from services.wire.recall import SearchRequest
 from tests.plant import Plant, planted
 
@@ -45,8 +44,8 @@ async def test_a_word_that_stands_everywhere_opens_no_more_than_the_hints(
     request = SearchRequest.model_validate({"query": "我喜欢7号茶", "role": "chat"})
     parts = plant.composition
     reader, keeper = parts.log("reader"), parts.vault("keeper")
-    few = Recall(reader, keeper, parts.vectors, parts.embedder, Blend(hints=3, seeds=3))
-    found = await Contexts(reader, keeper, few, role_policies(shipped_policy())).search(scope, request)
+    few = Recall(reader, keeper, parts.vectors, parts.embedder, parts.recall_cache, Blend(hints=3, seeds=3))
+    found = await Contexts(reader, keeper, few, shipped_policy()).search(scope, request)
     assert found.memories[0].memory_id == ids[7]
     assert found.memories[0].content is not None
     assert 3 <= len(opened) == len(set(opened)) <= 6

@@ -173,7 +173,14 @@ async def test_a_format_is_recalled_whatever_is_talked_about(importer: Importer)
     rule = await importer.plant.remember(scope, "以后回答请用要点列表。")
     await importer.talk(scope, "talk", *(f"第{number}号茶很好喝" for number in range(6)))
     parts = importer.plant.composition
-    few = Recall(parts.log("reader"), parts.vault("keeper"), parts.vectors, parts.embedder, Blend(hints=3, seeds=1))
+    few = Recall(
+        parts.log("reader"),
+        parts.vault("keeper"),
+        parts.vectors,
+        parts.embedder,
+        parts.recall_cache,
+        Blend(hints=3, seeds=1),
+    )
     found = await few.recall(scope, "哪个茶好喝")
     kinds = {each.fact.memory_id: each.fact.kind for each in found.recalled}
     assert kinds[rule] is Kind.FORMAT

@@ -7,14 +7,16 @@ from datetime import datetime, timedelta
 from typing import Final
 from uuid import UUID
 
+from prometheus_client import CollectorRegistry
+
 from events.errors import CenotaphError
-from events.log import head
 from events.model import Position, Scope, SubjectId
 from ops.bench.retrieval.pool import Item, Pool, Question
 from ops.bench.retrieval.score import Answered
 from ops.composition import Composition
-from projections.follower import standing
+from projections.moment import moment_of
 from services.recall.blend import BLEND, Blend
+from services.recall.cache import RecallCache
 from services.recall.recall import Recall, Recollection
 from services.remembering.remember import Rememberer
 from services.wire.limits import Limits
@@ -22,10 +24,10 @@ from services.wire.turns import TurnIn
 
 AS_SERVED: Final = "as served"
 _ALONE: Final = replace(BLEND, beside=0.0, nearby=0.0)
-_MODELS = ("facts", "keywords", "sessions", "vectors")
 _LIMITS = Limits(max_skew=timedelta(days=36_500))  # a set's clock may be ahead of this machine's
 _ACTOR = "import"
 _POLL_S = 0.05
+_CACHED_S = 60.0
 _FOLLOWED_S = 300.0
 """How long the read models may take to reach the end of the log."""
 
@@ -52,7 +54,8 @@ class Player:
         self._rememberer = rememberer
         self._speakers = speakers
         parts = (composition.log("reader"), composition.vault("keeper"), composition.vectors, composition.embedder)
-        self._recalls = {way: Recall(*parts, blend) for way, blend in WAYS.items()}
+        cache = RecallCache(_CACHED_S, CollectorRegistry())  # every way asks for the same vectors
+        self._recalls = {way: Recall(*parts, cache, blend) for way, blend in WAYS.items()}
 
     async def play(self, pool: Pool, done: Callable[[], None]) -> list[Answered]:
         """Import a pool for a fresh person of a fresh tenant and ask its questions.
@@ -70,7 +73,7 @@ class Player:
         for item in pool.items:
             await self._import(scope, item)
             done()
-        await self._followed()
+        await self._followed(scope)
         now = max(item.at for item in pool.items) + timedelta(days=1)
         answered = []
         for question in pool.questions:
@@ -93,14 +96,12 @@ class Player:
             answer = await self._composition.ingest.finalize(scope, turn, _ACTOR)
         await self._rememberer.consider(Position(answer.position))
 
-    async def _followed(self) -> None:
+    async def _followed(self, scope: Scope) -> None:
         """Wait until everything is sealed and every read model has followed: else recall adds what is behind."""
         deadline = asyncio.get_running_loop().time() + _FOLLOWED_S
         async with self._composition.log(None).connection() as connection:
             while True:
-                unsealed = await connection.fetchval("select exists (select from log.unsealed)")
-                reached = await standing(connection, _MODELS)
-                if not unsealed and min(position for position, _ in reached.values()) >= await head(connection):
+                if (await moment_of(connection, scope)).settled:
                     return
                 if asyncio.get_running_loop().time() > deadline:
                     raise CenotaphError(f"the read models did not follow within {_FOLLOWED_S:.0f} s")
@@ -108,7 +109,7 @@ class Player:
 
     async def _ask(self, scope: Scope, question: Question, now: datetime) -> Answered:
         found: dict[str, Sequence[str]] = {}
-        recollection = Recollection((), ())
+        recollection = Recollection()
         for way, recall in self._recalls.items():
             recollection = await recall.recall(scope, question.text, now=now)
             found[way] = await self._items(scope, recollection, by_relevance=True)

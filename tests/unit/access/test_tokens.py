@@ -147,4 +147,4 @@ def test_any_text(text: str) -> None:
 def test_every_role_is_in_the_table() -> None:
     """No role is forgotten, and an auditor reads receipts and nothing else."""
     assert RIGHTS.keys() == set(TokenRole)
-    assert [right for right in Right if may(TokenRole.AUDITOR, right)] == [Right.READ_RECEIPTS]
+    assert [right for right in Right if may(TokenRole.AUDITOR, right)] == [Right.READ_RECEIPTS, Right.READ_TRACES]

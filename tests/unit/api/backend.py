@@ -30,6 +30,7 @@ from services.wire.recall import (
     Section,
 )
 from services.wire.receipts import LayerView, ReceiptPage, ReceiptView, What
+from services.wire.traces import TraceView
 from services.wire.turns import TurnAnswer, TurnIn, TurnOutcome, Verdict
 from services.wire.where import PlaceView, WhereView
 
@@ -200,6 +201,15 @@ class RecordingBackend:
             at=NOW,
         )
         return WhereView(memory_id=MEMORY, status=MemoryStatus.ACTIVE, readers=("person", "agent"), layers=(place,))
+
+    async def trace(self, scope: Scope, trace_id: UUID) -> TraceView | None:
+        """Show the one trace there is."""
+        self._called("trace", scope, trace_id)
+        if trace_id != RECEIPT or not self._sees(scope):
+            return None
+        return TraceView(
+            trace_id=RECEIPT, path="context", role="chat", at=NOW, memories=(MEMORY,), forgotten=False, turns=("t-1",)
+        )
 
     async def inbox(self, scope: Scope, *, reader: TokenRole = TokenRole.AGENT) -> InboxPage:
         """Hold the one memory there is."""

@@ -26,6 +26,7 @@ MATRIX: list[tuple[str, str, object, set[TokenRole]]] = [
     ("POST", "/v1/forget", {"memory_id": str(MEMORY)}, READERS),
     ("GET", "/v1/receipts", None, EVERYBODY),
     ("GET", f"/v1/receipts/{RECEIPT}", None, EVERYBODY),
+    ("GET", f"/v1/traces/{RECEIPT}", None, EVERYBODY),
     ("POST", "/v1/tokens", {"subject": "x", "role": "person"}, set()),
 ]
 

@@ -103,6 +103,13 @@ async def test_forget(agent: httpx.AsyncClient) -> None:
     assert shown.json() == answer.json()
 
 
+async def test_show_trace(agent: httpx.AsyncClient) -> None:
+    """A context's id shows how it came about."""
+    shown = (await agent.get(f"/v1/traces/{RECEIPT}")).json()
+    assert (shown["path"], shown["memories"], shown["turns"]) == ("context", [str(MEMORY)], ["t-1"])
+    assert (await agent.get(f"/v1/traces/{MEMORY}")).status_code == 404
+
+
 async def test_list_receipts(agent: httpx.AsyncClient) -> None:
     """Receipts can be listed."""
     assert [each["receipt_id"] for each in (await agent.get("/v1/receipts")).json()["receipts"]] == [str(RECEIPT)]

@@ -1,0 +1,46 @@
+"""What the paths found for a query at one moment: ids and numbers, and so all that a cache may hold."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from heapq import nlargest
+from typing import Final
+
+from events.model import Kind
+from projections.changes import State
+from projections.moment import Moment
+from services.recall.blend import Blend
+from services.recall.bm25 import Key
+from services.recall.candidates import Candidates, Clue
+from services.wire.traces import Rewriting
+
+ALWAYS: Final = frozenset({Kind.FORMAT, Kind.PROFILE, Kind.PROCEDURE})
+"""Kinds that hold whatever is talked about; all others must have something to do with the query."""
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """The candidates of one query.
+
+    `facts` are the most relevant, which are worth opening; `excluded` says of all others why they are not. `degraded`
+    names the paths that did not answer: what only they would have proposed is not here.
+    """
+
+    model: str
+    moment: Moment
+    facts: State
+    clues: Mapping[Key, Clue]
+    excluded: tuple[tuple[Key, str], ...]
+    degraded: tuple[str, ...] = ()
+    rewriting: Rewriting = "off"
+    cached: bool = False
+
+
+def choose(candidates: Candidates, blend: Blend) -> tuple[State, tuple[tuple[Key, str], ...]]:
+    """Pick what is worth opening, and say why the rest is not."""
+    facts, clues = candidates.facts, candidates.clues
+    related = [key for key, fact in facts.items() if key not in candidates.unrelated or fact.kind in ALWAYS]
+    most = nlargest(2 * blend.hints, related, key=lambda key: (facts[key].kind in ALWAYS, clues[key].relevance, key))
+    excluded = [(key, "unrelated") for key in sorted(facts.keys() - set(related))]
+    excluded += [(key, "limit") for key in sorted(set(related) - set(most))]
+    excluded += [(key, "role") for key in sorted(candidates.hidden)]
+    return {key: facts[key] for key in most}, tuple(excluded)
