@@ -24,7 +24,7 @@ Origin = Literal["user", "assistant", "tool", "retrieved", "injected", "subagent
 Status = Literal["completed", "cancelled", "failed"]
 RecallRole = Literal["chat", "planner", "search", "generator"]
 RankingPreset = Literal["default", "support", "medical", "coding", "authority"]
-MemoryStatus = Literal["active", "held", "superseded", "in_conflict", "expired", "forgotten"]
+MemoryStatus = Literal["active", "held", "superseded", "in_conflict", "merged", "expired", "forgotten"]
 
 
 class Message(TypedDict):

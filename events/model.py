@@ -484,6 +484,27 @@ class Tiered(Event):
     sources: tuple[EventId, ...]
 
 
+class Merged(Event):
+    """Version `version` of `memory_id` stands for these memories too, as it says the same (R53).
+
+    They keep body and sources and can be separated again. `closeness` is the cosine of the farthest, in thousandths.
+    """
+
+    type = "merged"
+    memory_id: MemoryId
+    version: int
+    memories: tuple[MemoryId, ...]
+    closeness: int
+
+
+class Separated(Event):
+    """These memories were merged and stand for themselves again; `sources` are the events that brought them."""
+
+    type = "separated"
+    memories: tuple[MemoryId, ...]
+    sources: tuple[EventId, ...]
+
+
 class LayerFinding(Frozen):
     """What one layer answered: a state of R42 and the evidence it was computed from.
 
@@ -533,6 +554,8 @@ EVENT_TYPES: dict[tuple[str, int], type[Event]] = {
         Expired,
         Used,
         Tiered,
+        Merged,
+        Separated,
         ErasureVerified,
     )
 }

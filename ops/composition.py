@@ -15,7 +15,7 @@ from events.errors import UnavailableError
 from events.keyfile import key_file
 from events.leases import AHEAD
 from events.log import EventLog
-from events.model import Kind, Scope, TenantId
+from events.model import Kind, MemoryId, Scope, TenantId
 from events.place import Folder, Place
 from events.postgres import Database
 from events.provider import FileProvider
@@ -78,6 +78,7 @@ from services.replay.diff import Differ
 from services.replay.journal import Journal
 from services.upkeep.expiry import Expiry, Shredder
 from services.upkeep.fading import Capacity, Decay
+from services.upkeep.merge import Merge, separate
 from services.upkeep.round import Round
 from services.upkeep.rules import UpkeepRules, shipped_rules
 from services.upkeep.tiers import Tiers, Use
@@ -497,9 +498,14 @@ class Composition:
         return Round(
             Use(eraser, rules),
             Decay(eraser, rules),
+            Merge(eraser, self.vault("eraser"), rules),
             Capacity(eraser, capacity or shipped_policy().capacity, rules),
             Tiers(eraser, rules),
         )
+
+    async def separate(self, memory: MemoryId) -> None:
+        """Let a merged memory stand for itself again."""
+        await separate(self.log("eraser"), memory)
 
     @cached_property
     def retention(self) -> Retention:

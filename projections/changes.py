@@ -16,12 +16,14 @@ from events.model import (
     Expired,
     Kind,
     MemoryId,
+    Merged,
     MessageId,
     NotWritten,
     Outcome,
     Reinforced,
     Resolved,
     Resumed,
+    Separated,
     Superseded,
     Suspended,
     Tiered,
@@ -30,7 +32,7 @@ from events.model import (
     Used,
 )
 
-Status = Literal["current", "in_conflict", "superseded", "held", "expired", "forgotten"]
+Status = Literal["current", "in_conflict", "superseded", "merged", "held", "expired", "forgotten"]
 
 CURRENT: Final[frozenset[Status]] = frozenset({"current", "in_conflict"})
 """What agents are given, each with its mark."""
@@ -41,7 +43,10 @@ LIVING: Final = frozenset({"current", "in_conflict", "held"})
 STONES: Final[frozenset[Status]] = frozenset({"forgotten", "expired"})
 """What nobody reads again."""
 
-_KEPT: Final[frozenset[Status]] = frozenset({"current", "in_conflict", "superseded", "held"})
+CITING: Final = LIVING | {"merged"}
+"""What keeps the messages it rests on."""
+
+_KEPT: Final[frozenset[Status]] = frozenset({"current", "in_conflict", "superseded", "merged", "held"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,7 +136,7 @@ def touched(stored: StoredEvent) -> set[MemoryId]:
         return {event.memory_id, *event.settled}
     if isinstance(event, Superseded | Reinforced):
         return {event.memory_id}
-    if isinstance(event, Expired | Used | Tiered):
+    if isinstance(event, Expired | Used | Tiered | Merged | Separated):
         return {*event.memories}
     fact = fact_of(stored)
     return set() if fact is None else {fact.memory_id}
@@ -194,20 +199,53 @@ def _change(state: State, stored: StoredEvent) -> None:
     elif isinstance(event, Resolved):
         _move(state, {event.memory_id}, {"in_conflict"}, "current")
         _move(state, event.settled, {"in_conflict", "held"}, "superseded")
-    elif isinstance(event, Expired):
+    else:
+        _tend(state, stored)
+
+
+def _tend(state: State, stored: StoredEvent) -> None:
+    """Do what upkeep did."""
+    event = stored.event
+    if isinstance(event, Expired):
         _move(state, event.memories, _KEPT, "expired")
+    elif isinstance(event, Merged):
+        _move(state, event.memories, {"current"}, "merged")
+    elif isinstance(event, Separated):
+        _move(state, event.memories, {"merged"}, "current")
+        _note(state, stored, event)
     elif isinstance(event, Used | Tiered):
         _note(state, stored, event)
 
 
-def _note(state: State, stored: StoredEvent, event: Used | Tiered) -> None:
+def _note(state: State, stored: StoredEvent, event: Used | Tiered | Separated) -> None:
     """Write down what upkeep noted about the versions that are current."""
     for place, fact in list(state.items()):
         if fact.memory_id in event.memories and fact.status in CURRENT:
             if isinstance(event, Used):
                 state[place] = replace(fact, used_at=stored.said_at)
             else:
-                state[place] = replace(fact, cold=event.tier == "cold")
+                state[place] = replace(fact, cold=isinstance(event, Tiered) and event.tier == "cold")
+
+
+def sources_of(stored: StoredEvent) -> tuple[EventId, ...]:
+    """Name the events whose versions an event brings back into the indexes."""
+    event = stored.event
+    if isinstance(event, Separated) or (isinstance(event, Tiered) and event.tier == "hot"):
+        return event.sources
+    return ()
+
+
+def together(stream: Iterable[StoredEvent], memory: MemoryId) -> frozenset[MemoryId]:
+    """Return a memory with those it stands for, or is stood for by, as it says the same: whatever ends one ends all."""
+    groups: dict[MemoryId, set[MemoryId]] = {}
+    for stored in stream:
+        if isinstance(event := stored.event, Merged):
+            group = {member for each in (event.memory_id, *event.memories) for member in groups.get(each, {each})}
+            groups |= dict.fromkeys(group, group)
+        elif isinstance(event, Separated):
+            for each in event.memories:
+                groups.pop(each, set()).discard(each)
+    return frozenset(groups.get(memory, set()) | {memory})
 
 
 def _move(state: State, memories: Collection[MemoryId], before: Collection[Status], after: Status) -> None:

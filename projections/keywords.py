@@ -6,8 +6,21 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from events.envelope import StoredEvent
-from events.model import Accepted, EventId, Expired, IndexBody, MemoryId, Resolved, Scope, Superseded, Tombstoned
+from events.log import read_events
+from events.model import (
+    Accepted,
+    EventId,
+    Expired,
+    IndexBody,
+    MemoryId,
+    Merged,
+    Resolved,
+    Scope,
+    Superseded,
+    Tombstoned,
+)
 from events.postgres import Connection
+from projections.changes import sources_of
 from projections.index import IndexReader
 from projections.model import Tables
 
@@ -32,9 +45,11 @@ class Keywords(Tables):
         self._index = index
 
     async def apply(self, connection: Connection, place: str, events: Sequence[StoredEvent]) -> None:
-        """Index accepted versions; drop what was superseded, settled, forgotten or has expired."""
+        """Index accepted versions and what is separated again; drop what was superseded, settled, merged or is gone."""
+        wanted = {source for stored in events for source in sources_of(stored)}
+        sources = await read_events(connection, wanted) if wanted else {}
         accepted: dict[Scope, list[StoredEvent]] = defaultdict(list)
-        for stored in events:
+        for stored in (*events, *sources.values()):
             if isinstance(stored.event, Accepted):
                 accepted[stored.scope].append(stored)
         bodies: dict[EventId, IndexBody] = {}
@@ -42,31 +57,36 @@ class Keywords(Tables):
             bodies |= await self._index.read(connection, scope, own)
         for stored in events:
             event, scope = stored.event, stored.scope
-            if isinstance(event, Accepted) and (body := bodies.get(stored.event_id)) is not None:
-                await connection.execute(
-                    f"insert into {place}.entry values ($1, $2, $3, $4, $5, $6)"
-                    " on conflict (tenant_id, memory_id) do update set"
-                    " version = excluded.version, terms = excluded.terms, length = excluded.length",
-                    scope.tenant_id,
-                    scope.subject_id,
-                    event.memory_id,
-                    event.version,
-                    list(body.terms),
-                    body.length,
-                )
-            elif isinstance(event, Superseded):
+            for brought in (stored, *(sources[each] for each in sources_of(stored) if each in sources)):
+                if isinstance(brought.event, Accepted) and (body := bodies.get(brought.event_id)) is not None:
+                    await _write(connection, place, scope, brought.event, body)
+            if isinstance(event, Superseded):
                 await connection.execute(
                     f"delete from {place}.entry where tenant_id = $1 and memory_id = $2 and version <= $3",
                     scope.tenant_id,
                     event.memory_id,
                     event.version,
                 )
-            elif isinstance(event, Tombstoned | Expired | Resolved):
+            elif isinstance(event, Tombstoned | Expired | Merged | Resolved):
                 await connection.execute(
                     f"delete from {place}.entry where tenant_id = $1 and memory_id = any($2::uuid[])",
                     scope.tenant_id,
                     list(event.settled if isinstance(event, Resolved) else event.memories),
                 )
+
+
+async def _write(connection: Connection, place: str, scope: Scope, event: Accepted, body: IndexBody) -> None:
+    await connection.execute(
+        f"insert into {place}.entry values ($1, $2, $3, $4, $5, $6)"
+        " on conflict (tenant_id, memory_id) do update set"
+        " version = excluded.version, terms = excluded.terms, length = excluded.length",
+        scope.tenant_id,
+        scope.subject_id,
+        event.memory_id,
+        event.version,
+        list(body.terms),
+        body.length,
+    )
 
 
 async def matching(connection: Connection, scope: Scope, terms: Collection[int]) -> list[Entry]:

@@ -9,7 +9,7 @@ from pydantic import ValidationError
 from events.bodies import Lost, Opened, Shredded, open_bodies, tampered
 from events.keyring import Keyring
 from events.log import read_events
-from events.model import MEMORY_PART, EventId, KeyId, MemoryBody
+from events.model import MEMORY_PART, EventId, IndexBody, KeyId, MemoryBody
 from events.postgres import Connection
 from projections.changes import Fact
 from projections.index import PART as INDEX
@@ -30,9 +30,15 @@ async def open_vectors(
     connection: Connection, keyring: Keyring, facts: Iterable[Fact], model: str
 ) -> dict[EventId, NDArray[np.float32]]:
     """Open the vectors of memory versions of one person, by their events; those of another model are left out."""
+    bodies = await open_index(connection, keyring, facts)
+    return {event_id: vector_of(body) for event_id, body in bodies.items() if body.model == model}
+
+
+async def open_index(connection: Connection, keyring: Keyring, facts: Iterable[Fact]) -> dict[EventId, IndexBody]:
+    """Open what the indexes got of memory versions of one person, by their events."""
     events = await read_events(connection, {fact.event_id for fact in facts})
     opened = await open_bodies(connection, keyring, ((event, INDEX) for event in events.values() if event.part(INDEX)))
-    return {event_id: vector_of(body) for event_id, body in index_bodies(opened).items() if body.model == model}
+    return index_bodies(opened)
 
 
 def _read(body: Opened, event_id: EventId, key_id: KeyId) -> MemoryBody | Shredded | Lost:

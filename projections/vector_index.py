@@ -12,17 +12,19 @@ from events.envelope import StoredEvent
 from events.log import read_events
 from events.model import (
     Accepted,
-    EventId,
     Expired,
     IndexBody,
     MemoryId,
+    Merged,
     Position,
     Resolved,
     Scope,
+    Separated,
     Tiered,
     Tombstoned,
 )
 from events.postgres import Connection
+from projections.changes import sources_of
 from projections.index import IndexReader, vector_of
 from projections.milvus import Milvus
 from projections.vectors import Hit, Row, Vectors, comparable
@@ -41,38 +43,32 @@ class Collection(Protocol):
 async def follow(
     collection: Collection, index: IndexReader, connection: Connection, events: Sequence[StoredEvent]
 ) -> None:
-    """Write what was accepted or is used again, delete what was forgotten, has expired, is settled or cold.
+    """Write what was accepted or is back, delete what was forgotten, has expired, is settled, merged or cold.
 
     Person by person; what happened last to a memory in this batch decides.
     """
     by_person: dict[Scope, list[StoredEvent]] = defaultdict(list)
     for event in events:
-        if isinstance(event.event, Accepted | Tombstoned | Expired | Resolved | Tiered):
+        if isinstance(event.event, Accepted | Tombstoned | Expired | Resolved | Tiered | Merged | Separated):
             by_person[event.scope].append(event)
     for scope, own in by_person.items():
-        sources = await read_events(connection, {source for each in own for source in _sources(each)})
+        sources = await read_events(connection, {source for each in own for source in sources_of(each)})
         # a body that was fenced meanwhile does not open, so it is not written after its tombstone
         bodies = await index.read(connection, scope, [*own, *sources.values()])
         rows: dict[MemoryId, Row | None] = {}
         for stored in own:
             rows.update(dict.fromkeys(_gone(stored)))
-            for brought in (stored, *(sources[source] for source in _sources(stored) if source in sources)):
+            for brought in (stored, *(sources[source] for source in sources_of(stored) if source in sources)):
                 if (row := _row(brought, stored.position, bodies.get(brought.event_id))) is not None:
                     rows[row.memory_id] = row
         await collection.upsert([row for row in rows.values() if row is not None])
         await collection.delete(scope, {memory for memory, row in rows.items() if row is None})
 
 
-def _sources(stored: StoredEvent) -> Sequence[EventId]:
-    """Name the events whose vectors an event brings back."""
-    event = stored.event
-    return event.sources if isinstance(event, Tiered) and event.tier == "hot" else ()
-
-
 def _gone(stored: StoredEvent) -> Sequence[MemoryId]:
     """Name the memories an event takes out of the index."""
     event = stored.event
-    if isinstance(event, Tombstoned | Expired) or (isinstance(event, Tiered) and event.tier == "cold"):
+    if isinstance(event, Tombstoned | Expired | Merged) or (isinstance(event, Tiered) and event.tier == "cold"):
         return event.memories
     return event.settled if isinstance(event, Resolved) else ()
 

@@ -3,11 +3,12 @@
 import asyncio
 from collections import Counter
 from typing import Annotated, Self
+from uuid import UUID
 
 import typer
 from rich.table import Table
 
-from events.model import Frozen, SubjectId, TenantId
+from events.model import Frozen, MemoryId, SubjectId, TenantId
 from ops import logs
 from ops.cli.options import Json, Place
 from ops.cli.output import out, print_json, print_table
@@ -40,6 +41,9 @@ def upkeep(
     place: Place,
     *,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say what would be done.")] = False,
+    undo: Annotated[
+        UUID | None, typer.Option("--separate", help="Only separate this memory, which was merged.", metavar="MEMORY")
+    ] = None,
     json: Json = False,
 ) -> None:
     """Do one round of every job of upkeep now: for each person who is due at most one batch of each job.
@@ -48,6 +52,10 @@ def upkeep(
     """
     logs.configure("warning")
     settings = settings_of(place.data)
+    if undo is not None:
+        asyncio.run(_separate(settings, stores_of(settings), MemoryId(undo)))
+        out.print(f"[green]separated[/] {undo}")
+        return
     plans = asyncio.run(_round(settings, stores_of(settings), dry_run=dry_run))
     if json:
         print_json([Line.of(plan, done=not dry_run) for plan in plans])
@@ -60,6 +68,14 @@ async def _round(settings: Settings, endpoints: Endpoints, *, dry_run: bool) -> 
     try:
         rounds = (composition.expiry, composition.tidying())
         return [plan for each in rounds async for plan in (each.plans() if dry_run else each.run())]
+    finally:
+        await composition.close()
+
+
+async def _separate(settings: Settings, endpoints: Endpoints, memory: MemoryId) -> None:
+    composition = compose(settings, endpoints)
+    try:
+        await composition.separate(memory)
     finally:
         await composition.close()
 

@@ -14,7 +14,7 @@ create table {schema}.memory (
   memory_id      uuid not null,
   version        integer not null,
   status         text not null
-                 check (status in ('current', 'in_conflict', 'superseded', 'held', 'expired', 'forgotten')),
+                 check (status in ('current', 'in_conflict', 'superseded', 'merged', 'held', 'expired', 'forgotten')),
   event_id       uuid not null,
   kind           text not null,
   confidence     integer not null, -- thousandths

@@ -10,6 +10,7 @@ from events.keyring import Keyring
 from events.log import fenced, read_turns
 from events.model import ForgetScope, Kind, MemoryId, MessageId, Scope, SessionId, Tombstoned, TurnFinalized, TurnId
 from events.postgres import Connection
+from projections.changes import together
 from projections.follower import position_of
 from projections.sessions import turns_of_session, turns_with_contexts
 from services.forgetting.plan import Going, of_kind, plan, said_in, traces
@@ -106,7 +107,7 @@ def _messages(turns: Sequence[StoredEvent], wanted: Wanted) -> frozenset[Message
 
 def _memories(stream: Sequence[StoredEvent], wanted: Wanted, messages: frozenset[MessageId]) -> Collection[MemoryId]:
     if wanted.scope == "memory" and wanted.target is not None:
-        return [MemoryId(wanted.target)]
+        return together(stream, MemoryId(wanted.target))
     if wanted.kind is not None:
         return of_kind(stream, wanted.kind)
     return said_in(stream, messages)

@@ -40,6 +40,7 @@ _STATUS = {
     "in_conflict": MemoryStatus.IN_CONFLICT,
     "held": MemoryStatus.HELD,
     "superseded": MemoryStatus.SUPERSEDED,
+    "merged": MemoryStatus.MERGED,
     "expired": MemoryStatus.EXPIRED,
     "forgotten": MemoryStatus.FORGOTTEN,
 }

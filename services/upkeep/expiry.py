@@ -9,7 +9,7 @@ from events.log import read_events
 from events.model import EventId, Expired, KeyId, MemoryId, MessageId, Scope
 from events.postgres import Connection, Database
 from events.vault import Vault
-from projections.changes import LIVING
+from projections.changes import CITING
 from services.upkeep.job import Action, Plan, commit, scopes_of
 
 _BATCH = 1000
@@ -59,7 +59,7 @@ class Expiry:
     async def due(self, now: datetime) -> list[Scope]:
         """Name whose time is over for something, the longest ago first."""
         async with self._eraser.connection() as connection:
-            return scopes_of(await connection.fetch(_DUE, now, now - self._kept, list(LIVING)))
+            return scopes_of(await connection.fetch(_DUE, now, now - self._kept, list(CITING)))
 
     async def plan(self, scope: Scope, now: datetime) -> Plan | None:
         """Say what expires."""
@@ -67,7 +67,7 @@ class Expiry:
         async with self._eraser.transaction() as connection:
             await connection.execute("set transaction isolation level repeatable read")
             held = await connection.fetch(_HELD, now, *own, _BATCH)
-            said = await connection.fetch(_MESSAGES, now - self._kept, *own, _BATCH, list(LIVING))
+            said = await connection.fetch(_MESSAGES, now - self._kept, *own, _BATCH, list(CITING))
             events = await read_events(connection, [EventId(row["event_id"]) for row in held])
             version: int = await connection.fetchval(_APPLIED, *own) or 0
         memories = tuple(sorted(MemoryId(row["memory_id"]) for row in held))

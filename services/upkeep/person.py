@@ -7,7 +7,7 @@ from events.envelope import StoredEvent, memory_stream
 from events.log import read_stream
 from events.model import Accepted, KeyId, MemoryId, NotWritten, Resolved, Scope
 from events.postgres import Database
-from projections.changes import CURRENT, Fact, State, fold
+from projections.changes import CURRENT, Fact, State, fold, together
 
 
 @dataclass(frozen=True)
@@ -24,12 +24,12 @@ class Person:
 
     @property
     def current(self) -> list[Fact]:
-        """What agents are given."""
-        return [fact for fact in self.state.values() if fact.status in CURRENT]
+        """What agents are given, but for what the person set aside: nothing happens to that (R22)."""
+        return [fact for fact in self.state.values() if fact.status in CURRENT and not fact.suspended]
 
     def whole(self, memories: Collection[MemoryId]) -> tuple[set[MemoryId], list[KeyId]]:
-        """Return some memories with what was confirmed into them, and the keys of every version of all these."""
-        ids = set(memories)
+        """Return some memories with what was confirmed or merged into them, and the keys of all their versions."""
+        ids = {each for memory in memories for each in together(self.stream, memory)}
         for stored in self.stream:
             if isinstance(event := stored.event, Resolved) and event.decision == "confirmed":
                 ids |= {*event.settled} if event.memory_id in ids else set()

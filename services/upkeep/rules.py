@@ -46,6 +46,13 @@ class Tiers(Frozen):
     always: frozenset[Kind]
 
 
+class Merging(Frozen):
+    """How close two memories must be for one to stand for both, and how new one of them must be to be compared."""
+
+    closeness: Unit
+    recent_days: Days
+
+
 class UpkeepRules(Frozen):
     """What upkeep decides by."""
 
@@ -53,6 +60,7 @@ class UpkeepRules(Frozen):
     worth: Worth
     decay: dict[Kind, Unit]
     tiers: Tiers
+    merge: Merging
     noted_days: Days
 
     def worth_of(self, fact: Fact, now: datetime) -> float:

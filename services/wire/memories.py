@@ -14,6 +14,7 @@ class MemoryStatus(StrEnum):
     HELD = "held"
     SUPERSEDED = "superseded"
     IN_CONFLICT = "in_conflict"
+    MERGED = "merged"
     EXPIRED = "expired"
     FORGOTTEN = "forgotten"
 

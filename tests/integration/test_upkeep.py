@@ -6,17 +6,21 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from events.errors import BadInputError
 from events.model import Expired, Kind, MemoryId, Scope
 from ops.cli.upkeep import Line
 from projections.facts import read_memories
+from services.governance.gates.duplicate import duplicate
+from services.governance.judge import GATES
 from services.governance.policy import shipped_policy
 from services.upkeep.job import Plan
 from services.upkeep.round import Round
 from services.wire.memories import MemoryStatus
 from services.wire.recall import ContextRequest
-from tests.plant import Plant, planted
+from tests.plant import START, Plant, planted
 
 NOW = datetime.now(UTC)
+SAID = (START - NOW).days + 1  # the day on which the people of a plant say things
 LIKES = ("抹茶", "红茶", "乌龙茶", "白茶", "普洱", "花茶", "绿茶", "大麦茶")
 
 
@@ -123,3 +127,66 @@ async def test_a_plan_fades_when_its_time_is_long_over(plant: Plant) -> None:
     assert details[0] is not None
     assert (details[0].content, details[0].version) == (None, 1)
     await agree(plant)
+
+
+async def test_memories_that_say_the_same_are_merged_and_can_be_separated(plant: Plant) -> None:
+    """The dry run names them; the merged one is in no index, keeps its source, and is back with one command."""
+    scope = await plant.person()
+    first = await plant.remember(scope, "我喜欢喝姜茶")
+    second = await _unseen(plant, scope, "我真的喜欢喝姜茶")
+    other = await plant.remember(scope, "我喜欢喝姜汁")
+    tidying = plant.composition.tidying()
+    assert of(await done(plant, tidying, days=SAID), scope) == {"merge:says_the_same": 1}
+    merged = {memory for memory in (first, second) if await _status(plant, scope, memory) is MemoryStatus.MERGED}
+    (gone,) = merged
+    (kept,) = {first, second} - merged
+    assert {kept, other} == await near(plant, scope, "我喜欢喝姜茶吗")
+    assert gone not in await plant.recalled(scope, "我喜欢喝姜茶吗")
+    assert of(await done(plant, plant.composition.expiry, days=40), scope) == {}
+    detail = await plant.composition.backend.memory(scope, gone)
+    assert detail is not None
+    assert [source.state for source in detail.sources] == ["readable"]
+    await agree(plant)
+    await plant.composition.separate(gone)
+    await plant.follow()
+    assert {first, second, other} == await near(plant, scope, "我喜欢喝姜茶吗")
+    assert {first, second} <= (await plant.recalled(scope, "我喜欢喝姜茶吗")).keys()
+    assert of(await done(plant, tidying, days=SAID), scope) == {}
+    with pytest.raises(BadInputError, match="not merged"):
+        await plant.composition.separate(gone)
+    await agree(plant)
+
+
+async def test_forgetting_one_of_two_merged_memories_forgets_both(plant: Plant) -> None:
+    """What says the same under another id does not outlive it: body, keys and sources go with one tombstone."""
+    scope = await plant.person()
+    first = await plant.remember(scope, "我喜欢喝姜茶")
+    second = await _unseen(plant, scope, "我真的喜欢喝姜茶")
+    await done(plant, plant.composition.tidying(), days=SAID)
+    keys = {part.key_id for each in await plant.stream(scope) for part in each.parts}
+    receipt = await plant.forget(scope, first)
+    await plant.follow()
+    shown = await plant.finish(scope, receipt)
+    assert shown.decision == "deletion_propagated"
+    assert not await plant.composition.vault("opener").present(keys)
+    assert await _status(plant, scope, second) is MemoryStatus.FORGOTTEN
+    assert await plant.recalled(scope, "姜茶") == {}
+    await agree(plant)
+
+
+async def _unseen(plant: Plant, scope: Scope, said: str) -> MemoryId:
+    """Remember what the gate of what is written twice does not see, as it looks at the newest memories only."""
+    open_ = [gate for gate in GATES if gate is not duplicate]
+    seeing, plant.composition.gates = plant.composition.gates, open_
+    plant.__dict__.pop("rememberer", None)
+    try:
+        return await plant.remember(scope, said)
+    finally:
+        plant.composition.gates = seeing
+        plant.__dict__.pop("rememberer", None)
+
+
+async def _status(plant: Plant, scope: Scope, memory: MemoryId) -> MemoryStatus:
+    detail = await plant.composition.backend.memory(scope, memory)
+    assert detail is not None
+    return detail.status

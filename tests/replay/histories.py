@@ -24,6 +24,7 @@ from events.model import (
     Kind,
     MemoryBody,
     MemoryId,
+    Merged,
     MessageBody,
     MessageHead,
     MessageId,
@@ -33,6 +34,7 @@ from events.model import (
     Reinforced,
     Role,
     Scope,
+    Separated,
     SessionId,
     Superseded,
     Tiered,
@@ -68,6 +70,7 @@ class Person:
     fenced: list[tuple[EventId, tuple[KeyId, ...]]] = field(default_factory=list)
     stones: dict[MemoryId, int] = field(default_factory=dict)
     born: dict[MemoryId, EventId] = field(default_factory=dict)
+    merged: dict[MemoryId, int] = field(default_factory=dict)
 
     STEPS: ClassVar[dict[str, int]] = {
         "accept": 6,
@@ -81,6 +84,8 @@ class Person:
         "fade": 1,
         "use": 1,
         "tier": 4,
+        "merge": 2,
+        "separate": 2,
     }
 
     async def live(self, steps: int) -> None:
@@ -194,13 +199,31 @@ class Person:
             )
             await self.append(memory_stream(self.scope.subject_id), NewEvent(event, NOW))
 
+    async def merge(self, turn: TurnId) -> None:
+        """Let one living memory stand for another."""
+        del turn
+        if len(self.living) > 1:
+            kept, gone = self.random.sample(list(self.living), 2)
+            event = Merged(memory_id=kept, version=self.living[kept], memories=(gone,), closeness=990)
+            await self.append(memory_stream(self.scope.subject_id), NewEvent(event, NOW))
+            self.merged[gone] = self.living.pop(gone)
+
+    async def separate(self, turn: TurnId) -> None:
+        """Let a merged memory stand for itself again."""
+        del turn
+        if self.merged:
+            memory, version = self.merged.popitem()
+            event = Separated(memories=(memory,), sources=(self.born[memory],))
+            await self.append(memory_stream(self.scope.subject_id), NewEvent(event, NOW))
+            self.living[memory] = version
+
     async def reject(self, turn: TurnId) -> None:
         """Refuse a candidate."""
         await self._decide(NewEvent(self._not_written(turn, Outcome.REJECTED), NOW), turn=turn)
 
     async def forget(self, turn: TurnId) -> None:
         """Forget one or two things, with a turn they came from; others that cited it are orphaned."""
-        pool = [*self.living, *self.held]
+        pool = [*self.living, *self.held, *self.merged]
         gone = self.random.sample(pool, min(len(pool), self.random.randint(1, 2)))
         orphaned = [memory for memory in self.living if memory not in gone and self.random.random() < 0.3]
         keys = [key for memory in gone for key in self.keys[memory]] + [self.spoken[each] for each in self.said[turn]]
@@ -214,7 +237,7 @@ class Person:
         command = await self.append(memory_stream(self.scope.subject_id), NewEvent(event, NOW))
         self.fenced.append((event_id_of(command, 0), event.keys))
         for memory in gone:
-            self.stones[memory] = self.living.pop(memory, 1)
+            self.stones[memory] = self.living.pop(memory, 0) or self.merged.pop(memory, 1)
             self.held = [held for held in self.held if held != memory]
 
     async def shred(self, stores: Stores) -> None:

@@ -17,7 +17,7 @@ def marks(events: Sequence[StoredEvent]) -> Marks:
         (UUID(each.document["memory_id"]), each.document["version"]): (
             _asked(events[: born + 1], events[born + 1 :]),
             next((at.said_at for at in reversed(_on(events, born, "used"))), None),
-            next((at.document["tier"] == "cold" for at in reversed(_on(events, born, "tiered"))), False),
+            [at.document.get("tier") for at in _on(events, born, "tiered", "separated")][-1:] == ["cold"],
         )
         for born, each in enumerate(events)
         if each.type == "accepted"
@@ -28,7 +28,7 @@ def placed(events: Sequence[StoredEvent]) -> dict[UUID, tuple[int, int | None]]:
     """Say which version of each memory the vector index holds, and as of which position."""
     found = dict(indexed(events))
     for each in events:
-        if each.type == "tiered":
+        if each.type in {"tiered", "separated"}:
             for memory in map(UUID, each.document["memories"]):
                 at = found.get(memory)
                 if at is not None and (at[1] or 0) < (each.position or 0):
@@ -52,12 +52,12 @@ def _asked(until: Sequence[StoredEvent], later: Sequence[StoredEvent]) -> bool:
     return False
 
 
-def _on(events: Sequence[StoredEvent], born: int, kind: str) -> list[StoredEvent]:
-    """Return the events of a type that name a version while it was current."""
+def _on(events: Sequence[StoredEvent], born: int, *kinds: str) -> list[StoredEvent]:
+    """Return the events of some types that name a version and find it, or leave it, current."""
     memory, version = events[born].document["memory_id"], events[born].document["version"]
     return [
         each
         for at, each in enumerate(events)
-        if at > born and each.type == kind and memory in each.document["memories"]
-        if truth(events[:at])[UUID(memory), version][0] == "current"
+        if at > born and each.type in kinds and memory in each.document["memories"]
+        if truth(events[: at + 1])[UUID(memory), version][0] == "current"
     ]

@@ -7,12 +7,11 @@ from uuid import UUID
 from events.envelope import StoredEvent
 
 Truth = dict[tuple[UUID, int], tuple[str, int, bool]]  # (memory, version) → (status, reinforced, source_forgotten)
-History = list[tuple[str, Any]]
 
 
 def truth(events: Iterable[StoredEvent]) -> Truth:
     """Replay one person's memory stream, slowly: for each version that exists, look at all that happened to it."""
-    history: History = [(event.type, event.document) for event in events]
+    history: list[tuple[str, Any]] = [(event.type, event.document) for event in events]
     found: Truth = {}
     for born, (kind, data) in enumerate(history):
         if kind == "accepted":
@@ -23,17 +22,18 @@ def truth(events: Iterable[StoredEvent]) -> Truth:
             continue
         later = history[born + 1 :]
         own = [name for name, it in later if (it.get("memory_id"), it.get("version")) == (memory, version)]
-        stones = [at for at, (name, it) in enumerate(later) if name == "tombstoned" and memory in it["memories"]]
+        named = [(name, at) for at, (name, it) in enumerate(later) if memory in it.get("memories", ())]
+        stones = [at for name, at in named if name == "tombstoned"]
         if any(name == "tombstoned" and memory in it["memories"] for name, it in history[:born]):
-            stones.insert(0, 0)  # forgotten before this version was written: it never lived
+            stones.insert(0, 0)  # forgotten before it was written: it never lived
         until = stones[0] if stones else len(later)
-        orphaned = any(name == "tombstoned" and memory in it["orphaned"] for name, it in later[:until])
+        orphaned = any(memory in it.get("orphaned", ()) for _, it in later[:until])
         if stones:
             status = "forgotten"
-        elif any(name == "expired" and memory in it["memories"] for name, it in later):
-            status = "expired"
-        elif "superseded" in own:
-            status = "superseded"
+        elif {"expired", "superseded"} & {*own, *dict(named)}:
+            status = "expired" if "expired" in dict(named) else "superseded"
+        elif dict(named).get("merged", -1) > dict(named).get("separated", -1):
+            status = "merged"
         found[UUID(memory), version] = (status, own.count("reinforced"), orphaned)
     return found
 
@@ -49,7 +49,7 @@ def indexed(events: Iterable[StoredEvent]) -> dict[UUID, tuple[int, int | None]]
 
 def spoken(events: Iterable[StoredEvent]) -> dict[UUID, tuple[UUID, bool, bool]]:
     """Say of each message: its turn, whether that was considered, whether the message is gone."""
-    history: History = [(event.type, event.document) for event in events]
+    history: list[tuple[str, Any]] = [(event.type, event.document) for event in events]
     considered = {it["turn_id"] for name, it in history if name == "turn_considered"}
     gone = {each for name, it in history if name in {"tombstoned", "expired"} for each in it["messages"]}
     return {

@@ -34,6 +34,7 @@ from events.model import (
     Kind,
     MemoryBody,
     MemoryId,
+    Merged,
     MessageBody,
     MessageHead,
     MessageId,
@@ -46,6 +47,7 @@ from events.model import (
     Resumed,
     Role,
     Scope,
+    Separated,
     SessionId,
     SubjectId,
     Superseded,
@@ -195,6 +197,8 @@ SAMPLES: tuple[tuple[Event, tuple[Part, ...]], ...] = (
         (),
     ),
     (Used(memories=(MEMORY,)), ()),
+    (Merged(memory_id=MEMORY, version=2, memories=(CANDIDATE,), closeness=970), ()),
+    (Separated(memories=(CANDIDATE,), sources=(EventId(fixed(14)),)), ()),
     (Tiered(tier="cold", reason="unused", memories=(MEMORY,), sources=(EventId(fixed(14)),)), ()),
     (
         ErasureVerified(
