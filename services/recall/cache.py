@@ -1,4 +1,4 @@
-"""The recall cache (R37, ADR 0015): query vectors and candidates under keyed hashes, in this process's memory only.
+"""The recall cache (R37, ADR 0016): query vectors and candidates under keyed hashes, in this process's memory only.
 
 What was found is kept under the versions that the person's streams had, read from the log before every look-up: whoever
 changes a memory, in whatever process, changes the key, so that nothing stale can be found. It holds ids and numbers;
