@@ -168,7 +168,8 @@ class Candidate(Claim):
     """A proposed memory. Extractors make them, gates decide (R12).
 
     `explicit` means the person asked to remember it. `ephemeral` means it is meant for this once only. `sensitivity`
-    names a class of R13.8 (`health`, `finance`, …) or is None.
+    names a class of R13.8 (`health`, `finance`, …) or is None. `replaces` is the value that the person says is no
+    longer so, where they name it: it finds the memory to replace under whatever key that is.
     """
 
     evidence: tuple[Evidence, ...]
@@ -179,6 +180,7 @@ class Candidate(Claim):
     ephemeral: bool = False
     correction: bool = False
     sensitivity: str | None = None
+    replaces: str | None = None
 
 
 class Suppression(Frozen):

@@ -31,5 +31,6 @@ class RolePolicy:
     hidden_keys: tuple[str, ...] = ()
 
     def sees(self, kind: Kind, key: str | None) -> bool:
-        """Say whether a memory of this kind under this semantic key is the role's business."""
-        return kind in self.kinds and not any(fnmatchcase(key or "", pattern) for pattern in self.hidden_keys)
+        """Say whether a memory of this kind under this semantic key is the role's business; no key hides a format."""
+        hidden = kind is not Kind.FORMAT and any(fnmatchcase(key or "", pattern) for pattern in self.hidden_keys)
+        return kind in self.kinds and not hidden

@@ -28,8 +28,9 @@ _ABOUT_ZH = re.compile(
     r"(?:都|就|一律|统一|固定|默认|全部|改|定|安排|放|排|挪|移|用|要|在|请|得|应该|最好|从)"
 )
 _ABOUT_EN = re.compile(
-    r"(?:^|(?<=[ ,]))(?:my|our|the|all my|all our|every|all) (?P<t>(?!own )[a-z][a-z-]{1,20}(?: [a-z-]{2,16}){0,2}?) "
-    r"(?:is|are|should|must|goes?|has|have|needs?|to|in|on|at|with|by|as|for)(?![a-z])"
+    r"(?:^|(?<=[ ,]))(?:my|our|the|all my|all our|every|all) "
+    r"(?P<t>(?!own )[a-z][a-z-]{1,20}(?: (?!go )[a-z-]{2,16}){0,2}?) "
+    r"(?:is|are|should|must|go(?:es)?|has|have|needs?|to|in|on|at|with|by|as|for)(?![a-z])"
 )
 # Respects that only one thing has, whatever the sentence names; and what a respect is of where nothing is named.
 _TASTE_TOPIC = {
@@ -39,7 +40,7 @@ _TASTE_TOPIC = {
     "taste.drink": "drink",
     "taste.food": "food",
 }
-_OF_ITSELF = {"seat": "travel", "spice": "food", "sugar": "drink"}
+_OF_ITSELF = {"timezone": "schedule", "seat": "travel", "spice": "food", "sugar": "drink"}
 _USUAL_TOPIC = {
     "theme": "ui",
     "timezone": "schedule",

@@ -4,15 +4,18 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 
+from services.extraction.normalise import normalise
 from services.extraction.proposal import Proposal
+from services.extraction.repair import takes_back
 
 _TASTE = "taste."
+_OPENING = 200  # characters in which a message takes back what was said before it
 _BACK = re.compile(r"它|这个|那个|这些|那些|\b(?:it|that|this|them|these|those)\b", re.IGNORECASE)
 
 
 def points_back(text: str) -> bool:
-    """Say whether a text may mean something that was named before it."""
-    return _BACK.search(text) is not None
+    """Say whether a text may mean something that was named before it, or takes it back."""
+    return _BACK.search(text) is not None or takes_back(normalise(text[:_OPENING]).folded)
 
 
 def with_antecedent(proposal: Proposal, said: Sequence[Proposal]) -> Proposal | None:

@@ -1,10 +1,12 @@
 """Stage 4b: what something of the person's is, where it is, what it is called: my X is Y."""
 
 import re
+from dataclasses import replace
+from functools import lru_cache
 
 from events.model import Kind
 from services.extraction.cues import has, lexicon, starts
-from services.extraction.lexicon import macros
+from services.extraction.lexicon import load, macros
 from services.extraction.normalise import Text
 from services.extraction.person import of_another
 from services.extraction.proposal import Proposal
@@ -13,7 +15,7 @@ from services.extraction.vocabulary import holds_several, respect, tool_of, topi
 from services.extraction.wording import tidy_span, tidy_value
 
 _SUBJECT = r"(?P<own>我们?|咱们?|本)?(?P<s>[^,，。:：]{1,24}?)"
-_WHEN = rf"(?:{macros()['time']}|现在|目前|如今|已经|早就|都|也|就|一直|默认|还|正式)*"
+_WHEN = rf"(?:{macros()['time']}|现在|目前|如今|已经|早就|都|也|就|一直|默认|还|正式|固定)*"
 _ZH = tuple(
     re.compile(rf"^{_SUBJECT}{_WHEN}{verb}$")
     for verb in (
@@ -24,6 +26,7 @@ _ZH = tuple(
         r"(?:是|用的是|用|改成了?|换成了?|改为|变成了?|升级到了?|改用)(?P<v>[^,，。]{1,40})",
         r"(?:定|安排|排|改|挪|调|搬|移|换|迁|转)(?:在|到|成|为|去)了?(?P<v>[^,，。]{1,24}?)(?:举行|开|进行|打|上|发|做|练|跑)?",
         r"在(?P<v>[^,，。]{1,24})",
+        r"(?:一共|总共|总计)?有(?P<v>[\d一二两三四五六七八九十百千万几]+(?:多)?(?:个|名|位|人|间|台|张|条|只|份|节|章|层|篇|首|页|匹|辆|公里|平)[^,，。]{0,8})",
         r"(?:每|逢)(?P<v>(?:个)?(?:周|星期|礼拜)[一二三四五六日天末])(?:都|会|要)*[^,，。]{1,8}",
     )
 )
@@ -31,7 +34,7 @@ _EN = re.compile(
     r"^(?P<own>my|our|the) (?P<s>(?!own )[a-z][\w'-]{0,20}(?: (?!and |i )[\w'-]{1,20}){0,3}?) "
     r"(?:(?:now|currently|always|usually|really|also|still) )?"
     r"(?P<verb>is|are|allows?|uses?|runs?(?: on)?|goes? out|goes|ends?|starts?|opens|closes|lives? in|sits? in|"
-    r"supports?|"
+    r"supports?|meets?|happens?|takes place|rehearses?|trains?|practi[sc]es?|plays?|falls?|runs?|closes|"
     r"makes?|sells?|builds?|produces?|offers?|"
     r"costs?|(?:has |have |just |was |been )*(?:moved|switched|changed|migrated|shifted|rescheduled) (?:over )?"
     r"(?:to|from [a-z0-9 ]{1,20} to)|has|have) "
@@ -57,10 +60,10 @@ _EN_WE_USE = re.compile(
 )
 _EN_ITS = re.compile(r"^(?:it|they) (?P<always>always |usually |never )(?P<v>[a-z][^;!?\n]{2,60})$")
 _VERB_IN_SUBJECT = re.compile(
-    r"(?<![周例年晚班早月聚约协])会(?!议)|(?:觉|想|说|知|要|能|看|希望|打算|去|做|吃|喝|玩|听|不|没|被|把|让|给|跟|和|与)|喜欢|认为|以为|发现|今天|明天|昨天|这|那|最近|刚才|有|什么|哪|怎|最|唯一|兴趣|一些"
+    r"(?<![周例年晚班早月聚约协书友长乐览动流享论讨谈告布话新舞酒宴生工事唱学员团])会(?!议)|(?:觉|想|说|知|要|能|看|希望|打算|去|做|吃|喝|玩|听|不|没|被|把|让|给|跟|和|与)|喜欢|认为|以为|发现|今天|明天|昨天|这|那|最近|刚才|有|什么|哪|怎|最|唯一|兴趣|一些"
 )
 _SET = re.compile(
-    r"叫(?:做)?(?![我你他她])|(?:每|逢)(?:个)?(?:周|星期|礼拜)|(?:搬|挪|移|迁|换|转)(?:到|去)|用的是|换成|改成|改用|放在|存在|定在|名叫|升级到"
+    r"叫(?:做)?(?![我你他她])|(?:每|逢)(?:个)?(?:周|星期|礼拜)|(?:搬|挪|移|迁|换|转)(?:到|去)|用的是|换成|改成|改用|放在|存在|定在|名叫|有(?=[\d一二两三四五六七八九十百千万几])|升级到|(?:定|安排|排)(?:在|到)"
 )
 _MOVED = re.compile(r"(?:改|挪|移|换|调)(?:到|成|在)")
 _DONE = re.compile(r"已经|了|现在|目前|如今|正式|以后|今后")
@@ -73,6 +76,11 @@ _KEY_ASPECTS = frozenset(
 )
 
 
+@lru_cache(maxsize=1)
+def _renamings() -> tuple[re.Pattern[str], ...]:
+    return tuple(re.compile(source) for source in load("renamed.yaml"))
+
+
 def match_attributes(sentence: Sentence, text: Text, earlier: str | None) -> list[Proposal]:
     """Return what the clauses of a sentence say of the person's things; `earlier` is the topic that "it" means."""
     found: list[Proposal] = []
@@ -83,13 +91,24 @@ def match_attributes(sentence: Sentence, text: Text, earlier: str | None) -> lis
             standing = has("standing", clause.text)
             known = standing or bool(found)
             proposal = (
-                _chinese(inner, text, sentence.text, corrected=has("repair", sentence.text))
+                _renamed(inner, text)
+                or _chinese(inner, text, sentence.text, corrected=has("repair", sentence.text))
                 or _english(inner, text, known=known)
                 or _its(inner, text, earlier)
             )
             if proposal:
                 found.append(proposal)
     return found
+
+
+def _renamed(clause: Clause, text: Text) -> Proposal | None:
+    """Return that something has another name now, which replaces whatever is kept under the old one."""
+    match = next((found for pattern in _renamings() if (found := pattern.search(clause.text))), None)
+    proposal = _proposal(clause, text, match["s"].strip(), match.span("v")) if match else None
+    if match is None or proposal is None:
+        return None
+    first, last = tidy_value(clause.text, *match.span("s"))
+    return replace(proposal, correction=True, replaces=text.shown[clause.start + first : clause.start + last])
 
 
 def _fleeting(subject: str) -> bool:

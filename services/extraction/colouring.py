@@ -13,7 +13,14 @@ from services.extraction.vocabulary import scope_of, sensitivity_of, topics, voc
 
 _SHORT = 32
 _FILLER = re.compile(r"(?:please|just|so|and|do|that|this|it|too|[\s,，都就请吧哦了这那样个])+")
-_ABOUT_SELF = re.compile(r"我(?!的?(?:周报|邮件|文案|稿))|(?<![a-z])(?:my|i'm|i am|i have|i've)(?![a-z])")
+_KEEP = re.compile(
+    r"[\s,]*(?:(?:please|so|just|and|let's) )*(?:do|keep|keep doing|stay with|go with) (?:that|this|it|so)"
+    r"(?: (?:(?:for|in|on|at|with|to) )?(?:(?:every|each|all|my) )*[a-z]+)?[\s,]*(?:please)?[\s,]*|"
+    r"[\s,，]*(?:[就都请一直]|之后)*(?:这样|这么|照这个|按这个|照此|如此|保持)(?:来|做|办|写|弄|着)?(?:就好|就行|吧|了)?[\s,，]*"
+)
+_ABOUT_SELF = re.compile(
+    r"(?<![给帮替跟对叫让向为陪问教])我(?!的?(?:周报|邮件|文案|稿))|(?<![a-z])(?:my|i'm|i am|i have|i've)(?![a-z])"
+)
 _NEVER_PAST = frozenset(
     {
         "origin",
@@ -33,9 +40,21 @@ _BY_CONTEXT = frozenset({"called", "prefer"})  # what one wants to be called dep
 
 
 def only_standing(sentence: Sentence) -> bool:
-    """Say whether a sentence only says that what stands beside it is meant for good ("please stick to that")."""
+    """Say whether a sentence, or a clause of it, only says that what stands before it is for good ("stick to that")."""
     rest, cues = lexicon()["standing"].subn("", sentence.text)
-    return cues > 0 and not _FILLER.sub("", rest)
+    return cues > 0 and (not _FILLER.sub("", rest) or any(keeps_it(clause.text) for clause in sentence.clauses))
+
+
+def keeps_it(clause: str) -> bool:
+    """Say whether a clause only says that what stands before it is for good: "please keep doing that"."""
+    rest, cues = lexicon()["standing"].subn("", clause)
+    return cues > 0 and _KEEP.fullmatch(rest) is not None
+
+
+def adds_nothing(clause: str) -> bool:
+    """Say whether a clause behind a wish only says how long it is meant: "…, from now on", "…，以后都这样"."""
+    rest, cues = lexicon()["standing"].subn("", clause)
+    return keeps_it(clause) or (cues > 0 and not _FILLER.sub("", rest))
 
 
 def _only_doubts(clause: str) -> bool:

@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 from services.extraction import calendars as c
 from services.extraction.calendars import Period
+from services.extraction.tense import tells_of_past
 
 __all__ = ["Dated", "Period", "dated", "resolve"]
 
@@ -37,6 +38,10 @@ _N = r"(\d{1,3}|[一二两三四五六七八九十几])"
 _M = r"(1[0-2]|0?[1-9]|十[一二]?|[一二三四五六七八九])"
 _E = r"(\d{1,3}|an?|a couple of|a few|one|two|three|four|five|six|seven|eight|nine|ten)"
 _W = r"(?:周|星期|礼拜)([一二三四五六日天])"
+_DIRECTED = re.compile(
+    r"[下明后]|\d{4}|年底|月底|tomorrow|next|coming|this|end of|in (?:\d|an?|half|one|two|three|four|five)"
+)
+_BARE_WEEKDAY = re.compile(rf"{_WEEKDAY}|(?:周|星期|礼拜)[一二三四五六日天末]|weekend")
 _ZH_SEASON = "([春夏秋冬])(?:天|季)"
 _SEASON_OF = {"春": "spring", "夏": "summer", "秋": "autumn", "冬": "winter", "fall": "autumn"}
 
@@ -61,10 +66,21 @@ def dated(folded: str, now: datetime) -> Dated | None:
         match = pattern.search(folded)
         if match:
             try:
-                return Dated(make(match, now), *match.span())
+                return Dated(_placed(make, match, now), *match.span())
             except (ValueError, OverflowError):
                 continue  # 31 June, or a year out of range: not a date
     return None
+
+
+def _placed(make: "_Make", match: re.Match[str], now: datetime) -> Period:
+    """Return the period, behind where it has no direction of its own and the sentence tells of what is over."""
+    period = make(match, now)
+    if period.start <= now or _DIRECTED.search(match.group()) or not tells_of_past(match.string):
+        return period
+    if _BARE_WEEKDAY.search(match.group()) is None:
+        return make(match, now.replace(year=now.year - 1))
+    behind = make(match, now - timedelta(days=7))
+    return behind if behind.start.date() < now.date() else make(match, now - timedelta(days=14))
 
 
 def _n(text: str) -> int:

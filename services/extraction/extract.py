@@ -13,12 +13,13 @@ from services.extraction.cues import has, starts
 from services.extraction.dates import Period, resolve
 from services.extraction.episodes import match_episodes
 from services.extraction.frames import match_frames
+from services.extraction.jobs import match_jobs
 from services.extraction.marks import with_marks
 from services.extraction.material import own_words
 from services.extraction.normalise import Text, normalise
 from services.extraction.plans import match_plans
 from services.extraction.proposal import Proposal
-from services.extraction.repair import Said, corrected, repaired
+from services.extraction.repair import Said, corrected, recalled, repaired, restated, succeeded
 from services.extraction.rules import match_rules
 from services.extraction.segment import Sentence, sentences
 from services.extraction.statements import match_statements
@@ -60,7 +61,7 @@ def _of_message(turn: Turn, message: Message, text: Text) -> list[Candidate]:
         following = read[index + 1] if index + 1 < len(read) else None
         when = resolve(sentence.text, turn.occurred_at)
         ahead = when is not None and when.start > turn.occurred_at
-        for_good = following is not None and only_standing(following)
+        for_good = (following is not None and only_standing(following)) or _goes_on(said, index, read, text)
         proposals = (
             []
             if only_standing(sentence) and index
@@ -77,7 +78,20 @@ def _of_message(turn: Turn, message: Message, text: Text) -> list[Candidate]:
         earlier = proposals[0].key.rpartition(".")[0] if proposals and proposals[0].key else None
         if earlier in {None, "", "taste"} and named:
             earlier = subject_name(named[-1].name)
+    said = succeeded(restated(said, before, read))
+    if not said and (whole := recalled(before, read, text)) is not None:
+        said = [Said(0, whole)]
     return [finished(each.proposal, each.index, read, text, message, turn_at=turn.occurred_at) for each in said]
+
+
+def _goes_on(said: Sequence[Said], index: int, read: Sequence[Sentence], text: Text) -> bool:
+    """Say whether a sentence goes on with the standing wish before it: after a semicolon, or "and also …"."""
+    sentence, last = read[index], said[-1] if said else None
+    if last is None or last.index != index - 1 or last.proposal.frame != "rule" or last.proposal.ephemeral:
+        return False
+    between = text.folded[read[index - 1].end : sentence.start]
+    joined = ";" in between or starts("additive", sentence.text)
+    return joined and not has("once", sentence.text) and not has("narrative", sentence.text)
 
 
 def _named_before(turn: Turn) -> list[Proposal]:
@@ -125,10 +139,11 @@ def _of_sentence(
     attributes = [] if others else match_attributes(sentence, text, earlier)
     wished = [p for p in attributes if has("standing", sentence.clauses[sentence.clause_at(p.start)].text)]
     _add(chosen, match_plans(sentence, text, when, now, ahead=ahead))
+    _add(chosen, [] if others else match_jobs(sentence, text))
     _add(chosen, [] if others else match_frames(sentence, text))
     _add(chosen, [p for p in attributes if p not in wished])
     rest = sentence.without([(p.start, p.end) for p in chosen])
-    if rest is not None and not others:
+    if rest is not None and not others and not sentence.opens:
         _add(chosen, match_rules(rest, text, earlier, for_good=for_good))
     _add(chosen, wished)
     if not others:
@@ -175,6 +190,7 @@ def _candidate(proposal: Proposal, message: Message, text: Text, when: Period | 
         ephemeral=proposal.ephemeral,
         correction=proposal.correction,
         sensitivity=proposal.sensitivity,
+        replaces=proposal.replaces,
     )
 
 

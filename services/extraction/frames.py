@@ -9,7 +9,7 @@ from pydantic import Field, model_validator
 
 from events.model import Frozen, Kind
 from services.extraction.attributes import subject_name
-from services.extraction.lexicon import expand, load
+from services.extraction.lexicon import expand, load, macros
 from services.extraction.normalise import Text
 from services.extraction.person import in_relative_clause, of_another
 from services.extraction.proposal import Proposal
@@ -18,7 +18,7 @@ from services.extraction.vocabulary import respect, taste_of, tool_of, topics, v
 from services.extraction.wording import bare_thing, is_chinese, is_pronoun, tidy_value, timeless
 
 _FIRST_PERSON = re.compile(r"(?<![a-z])i(?:'m|'ve)?(?![a-z'])")
-_SELF = re.compile(r"^[^,，。]{0,8}我(?!们?的)")
+_SELF = re.compile(r"^[^,，。]{0,8}(?<![给帮替跟对叫让向为陪问教])我(?!们?的)")
 _OF_OTHERS = re.compile(r"我[^,，。]{0,6}(?:他|她|它|别人|大家|朋友|同事)[^的]")
 _OTHER = re.compile(r"[^,，。]{0,4}(?:你|他|她|它|谁|大家)")
 _THING = re.compile(r"一?[个道本部只条家间首款种台辆位名](?:新|叫)?[^,，。]{1,8}$")
@@ -33,8 +33,16 @@ _WEEKLY = re.compile(
     r"(?:go|do|play|take|attend|have) (?:to )?(?:my |the |a )?(?P<s2>[a-z][a-z ]{1,20}?) "
     r"(?:classes |lessons |class |lesson )?(?:every|on) (?:mon|tues|wednes|thurs|fri|satur|sun)days?$"
 )
+_INGESTED = frozenset({"taste.thing", "taste.food", "taste.drink"})
+_BY_VERB = (
+    ("taste.drink", re.compile(r"喝|(?<![a-z])(?:drink|sip)")),
+    ("taste.food", re.compile(r"吃|(?<![a-z])(?:eat|cook)")),
+    ("taste.music", re.compile(r"听|(?<![a-z])listen")),
+    ("taste.reading", re.compile(r"读|(?<![a-z])read")),
+)
+_NOMINAL = 3  # characters up to which a value that ends in 的 names a sort of thing
 _PREDICATE = re.compile(
-    r"(?!还有)(?:现在|目前|平时|最近|也|还|很|特别|最|一直)*(?:住|在|做|当|是|养|有|喜欢|爱|开|用|教|弹|会|擅长|负责|经营|属|换|戒|讨厌|不喜欢|不吃|不再|不喝|对|来自|姓|叫|毕业|打算|改|每)"
+    rf"(?!还有)(?:{macros()['adv']}|平时|最近)*(?:住|在|做|当|是|养|有|喜欢|爱|开|用|教|弹|会|擅长|负责|经营|属|换|戒|讨厌|不喜欢|不吃|不再|不喝|对|来自|姓|叫|毕业|打算|改|每)"
 )
 
 
@@ -53,6 +61,7 @@ class Frame(Frozen):
     tool: bool = False
     habit: bool = False
     whole: bool = False
+    gone: bool = False
     drop: bool = False
 
     @model_validator(mode="after")
@@ -72,6 +81,7 @@ def frames() -> tuple[tuple[Frame, tuple[re.Pattern[str], ...]], ...]:
 def _mixed(pattern: str) -> str:
     """Let a Chinese subject stand before an English verb: 我 prefer …, 我 live in …."""
     pattern = pattern.replace("(?<![a-z])i(?:", "(?:(?<![a-z])i|我)(?:")
+    pattern = pattern.replace("(?<![a-z])(?:i|we)(?:", "(?:(?<![a-z])(?:i|we)|我们?)(?:")
     for subject in ("(?<![a-z])i ", "(?<![a-z])(?:i'm|i am|im)(?![a-z]) "):
         pattern = pattern.replace(subject, f"(?:{subject}|我 ?)")
     return pattern
@@ -139,6 +149,9 @@ def _propose(frame: Frame, match: re.Match[str], sentence: Sentence, text: Text)
         start, end = start + tool.start, start + tool.end
     denied = bool(frame.neg and match.group(frame.neg)) if frame.neg and frame.neg in match.groupdict() else False
     value = text.shown[sentence.start + start : sentence.start + end]
+    if frame.taste and end - start > _NOMINAL and sentence.text[end - 1] == "的":
+        end -= 1  # 挺喜欢吃榴莲的 is about 榴莲; 爱吃酸的 is about what is 酸的
+        value = value[:-1]
     thing = bare_thing(sentence.text, start, end) if frame.taste else start
     return Proposal(
         frame=frame.name,
@@ -152,6 +165,7 @@ def _propose(frame: Frame, match: re.Match[str], sentence: Sentence, text: Text)
         end=sentence.start + max(match.end(), end),
         positive=frame.positive and not denied,
         features=frozenset({"frame"} | ({"pronoun"} if is_pronoun(sentence.text[thing:end]) else set())),
+        replaces=value if frame.gone else None,
     )
 
 
@@ -170,6 +184,8 @@ def _key(frame: Frame, match: re.Match[str], value: str) -> tuple[str | None, Ki
             return (f"{name}.{ruled.name}" if ruled else None), Kind.PREFERENCE
         heads = [match.group(g) for g in ("head", "head2", "head3") if match.groupdict().get(g)]
         taste = taste_of(" ".join([value, *heads]))
+        if taste in _INGESTED:  # what is drunk is a drink, whatever it is made of
+            taste = next((key for key, verbs in _BY_VERB if verbs.search(match.group())), taste)
         return taste, Kind.PREFERENCE
     return frame.key, vocabulary()[frame.key].kind if frame.key else Kind.PREFERENCE
 

@@ -27,9 +27,11 @@ _BREAK = re.compile(r"[\n。!?！？]")
 _CONSIDERED = 400
 _AFTER = 12
 _WORK_ON = re.compile(
-    r"[,，]?(?:这(?:句|段|首)(?:话|诗|歌词)?)?(?:用[^,，。]{1,4}怎么(?:说|写)|翻|译|润色|改写|怎么(?:读|念|翻)|是?什么意思|通顺|有没有语病)|"
+    r"[,，]?(?:这(?:句|段|首)(?:话|诗|歌词)?)?(?:用?[^,，。]{1,4}怎么(?:说|写)|翻|译|润色|改写|怎么(?:读|念|翻)|是?什么意思|通顺|有没有语病)|"
     r" (?:into|in) [a-z]+|,? (?:means?|mean|translated|is (?:this|that) (?:correct|right))"
 )
+_SHOWN = re.compile(r"[印写刻标贴纹绣喷挂]着[:：]?$|(?:says|reads|printed|written|saying)(?: on it)?[:,]? ?$")
+_OWN_SPEECH = re.compile(r"我(?!们|的|是谁)[^,，。]{4,}")
 _NAME = 8  # a shorter quote is a name or a value
 
 
@@ -67,7 +69,12 @@ def _quotes(folded: str) -> Iterator[tuple[int, int]]:
         before = folded[max(begin, quote.start() - 80) : quote.start()]
         after = folded[quote.end() : quote.end() + _AFTER]
         request = (has("process", before) or _WORK_ON.match(after) is not None) and not has("standing", before)
-        if request or (len(inside) > _NAME and _SENTENCE_INSIDE.search(inside) and _SPEECH.search(inside)):
+        told = _SHOWN.search(before) is not None or _OWN_SPEECH.match(inside) is not None
+        if (
+            request
+            or (told and _SPEECH.search(inside))
+            or (len(inside) > _NAME and _SENTENCE_INSIDE.search(inside) and _SPEECH.search(inside))
+        ):
             yield quote.start() + 1, quote.end() - 1
 
 

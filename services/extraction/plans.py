@@ -3,22 +3,17 @@
 import re
 from dataclasses import replace
 from datetime import datetime, timedelta
+from functools import lru_cache
 
 from events.model import Assertion, Kind
 from services.extraction.cues import has, lexicon
 from services.extraction.dates import Period
+from services.extraction.lexicon import expand, load, macros
 from services.extraction.normalise import Text
 from services.extraction.proposal import Proposal
 from services.extraction.segment import Clause, Sentence
 from services.extraction.wording import is_chinese, short, tidy_span, tidy_value
 
-_WITHDRAWN = (
-    re.compile(r"不(?:再)?(?:去|搬去|搬到|换|考|买|办|打算|准备)(?P<v>[^,，。了]{1,12})了"),
-    re.compile(r"(?P<v>[^,，。]{1,14}?)(?:不去了|不搬了|不换了|不考了|不买了|不办了|取消了|作罢了?|泡汤了)"),
-    re.compile(r"(?:not|n't) (?:going|moving|travelling|flying) to (?P<v>[^,.;!?\n]{1,40}?)(?: any ?more| after all)"),
-    re.compile(r"(?:cancelled|canceled|called off) (?:my |the |our )?(?P<v>[^,.;!?\n]{1,40})"),
-    re.compile(r"(?:my|the|our) (?P<v>[^,.;!?\n]{1,40}?) (?:is|was|got|has been) (?:cancell?ed|called off)"),
-)
 _LEADING = re.compile(r"(?:是|了|要|会|就|再|to |be |thinking (?:about|of) |planning (?:to|on) |hoping to )*")
 _TEMPORARY = frozenset({"i'll", "i will", "we'll", "we will"})
 _SHORTEST = 2
@@ -37,6 +32,8 @@ _NO_PLAN = re.compile(
     r"(?:去)?(?:吃饭|吃晚饭|吃午饭|吃早饭|睡觉|休息|洗澡|上班|忙|工作|睡)"
 )  # "I might have known" looks back
 _ERRAND = re.compile(
+    r"be (?:on (?:an? |the )?(?:train|plane|bus|road|call|phone|flight|ferry|tube)|late|busy|offline|asleep|driving|"
+    r"travelling|unreachable|out|away from my desk|home late)(?![a-z])|"
     r"(?:(?:be|go) (?:back|right back|there)|try|check|see|let you know|think about|do that|wait|ask|send|take a look|"
     r"have to|need|tell you|pass|get back|come back|read it|look|test)(?![a-z])"
 )
@@ -110,8 +107,17 @@ def _opening(doing: str) -> str:
     return "plans " if _GERUND.match(doing) else "plans to "
 
 
+@lru_cache(maxsize=1)
+def _withdrawals() -> tuple[re.Pattern[str], ...]:
+    read = load("withdrawn.yaml")
+    known = dict(macros())
+    for name, piece in read["pieces"].items():
+        known[name] = expand(piece, known)
+    return tuple(re.compile(expand(source, known)) for source in read["patterns"])
+
+
 def _withdrawn(sentence: Sentence, text: Text) -> list[Proposal]:
-    for pattern in _WITHDRAWN:
+    for pattern in _withdrawals():
         match = pattern.search(sentence.text)
         if match is None:
             continue

@@ -22,4 +22,5 @@ class Proposal:
     ephemeral: bool = False
     correction: bool = False
     sensitivity: str | None = None
+    replaces: str | None = None  # the value that it says is no longer so
     features: frozenset[str] = frozenset()

@@ -16,7 +16,7 @@ _COPULA = re.compile(
 )
 _VALUE = re.compile(r"[^,，。;；!?！？\n]{1,60}")
 _NOT_BUT = re.compile(
-    r"(?:(?:it'?s|that'?s|it is|i'?m) )?(?:不是|(?<![a-z])not )\s*(?P<old>[^,，]{1,30}?)"
+    r"\s*(?:(?:it'?s|that'?s|it is|i'?m) )?(?:不是|(?<![a-z])not )\s*(?P<old>[^,，]{1,30}?)"
     r"(?:[,，]\s*(?:而|应该)?是?|而是|,? but |, )\s*(?:(?:it'?s|that'?s|it is) )?(?P<new>[^,，]{1,40})$"
 )
 _DIGITS = r"\d+(?:\.\d+)?|[零一二两三四五六七八九十百千万]+"
@@ -27,6 +27,10 @@ _WORDS = (
 _NUMBER = rf"(?:{_DIGITS}|(?<![a-z])(?:{_WORDS})(?![a-z]))"
 _COUNTED = re.compile(rf"(?P<number>{_NUMBER}) ?(?P<unit>[^\d\s]?)(?P<rest>.*)", re.DOTALL)
 _BE = re.compile(r"^.*(?:[是叫在用]|(?<![a-z])(?:is|are|called|in|at|on)(?![a-z]))\s*", re.DOTALL)
+_SORRY = re.compile(r"[,，]? ?(?:sorry|my bad|my mistake|apologies|oops|抱歉|不好意思|对不起|我的错)[\s,，哈啊]*$")
+_WHY = re.compile(r"[,，] ?(?:我|刚才|刚刚|之前|(?:because|i|i'd|my)(?![a-z])).*$")
+_LEFT = "left_work"
+_WORK = "work."
 _WEAK = re.compile(r"actually(?![a-z])")  # also opens what is only added: "Actually, great city."
 _LONGEST = {True: 12, False: 5}  # characters of a Chinese value, words of an English one
 _WHOLE = frozenset({"rule", "statement", "episode"})  # frames whose value may be all that was said
@@ -83,6 +87,52 @@ def corrected(
     return [*said, *more] if fixed is None else [*said[:-1], Said(last.index, fixed)]
 
 
+def takes_back(folded: str) -> bool:
+    """Say whether a folded text opens by taking back what was said before it: "no, I meant …", 不是…，是…."""
+    return lexicon()["takeback"].match(folded) is not None or _NOT_BUT.match(folded) is not None
+
+
+def recalled(before: Sequence[Proposal], read: Sequence[Sentence], text: Text) -> Proposal | None:
+    """Return the last claim of the turn before with the value that this message gives it instead; None where none is.
+
+    Only the message's first words count, and only where they take something back and name a value.
+    """
+    index = 1 if len(read) > 1 and lexicon()["takeback"].fullmatch(read[0].text) else 0
+    if not before or not read or read[index].asks:
+        return None
+    sentence = read[index]
+    opening = _opening(index, read)
+    named = _NOT_BUT.match(sentence.text, opening or 0)
+    old = named["old"].strip() if named else ""
+    last = next((each for each in reversed(before) if old and old in each.value.lower()), before[-1])
+    if opening is None and (not named or old not in last.value.lower()):
+        return None
+    fixed = _elliptic(last, sentence, text, opening)
+    if fixed is None:
+        return None
+    return replace(fixed, start=sentence.start, end=sentence.end, correction=True, replaces=last.value)
+
+
+def restated(said: Sequence[Said], before: Sequence[Proposal], read: Sequence[Sentence]) -> list[Said]:
+    """Let the first claim of a message that opens by taking back replace what the turn before claimed under its key."""
+    if not said or not takes_back(read[0].text):
+        return list(said)
+    first, last = said[0], next((each for each in reversed(before) if each.key == said[0].proposal.key), None)
+    if last is None or last.key is None or last.value == first.proposal.value:
+        return list(said)
+    return [Said(first.index, replace(first.proposal, correction=True, replaces=last.value)), *said[1:]]
+
+
+def succeeded(said: Sequence[Said]) -> list[Said]:
+    """Let a new post stand for the one that the same message says was left: it replaces it, and that is all of it."""
+    left = next((each for each in said if each.proposal.frame == _LEFT), None)
+    new = next((each for each in said if each is not left and (each.proposal.key or "").startswith(_WORK)), None)
+    if left is None or new is None:
+        return list(said)
+    heir = Said(new.index, replace(new.proposal, correction=True, replaces=left.proposal.value))
+    return [heir if each is new else each for each in said if each is not left]
+
+
 def _opening(index: int, read: Sequence[Sentence]) -> int | None:
     """Return where in a sentence begins what stands for something taken back: after the mark, which may stand alone."""
     mark = lexicon()["takeback"].match(read[index].text)
@@ -101,7 +151,8 @@ def _elliptic(last: Proposal, sentence: Sentence, text: Text, opening: int | Non
         return None
     else:
         copula = _COPULA.match(whole, opening)
-        start, end = tidy_value(whole, copula.end() if copula else opening, len(whole))
+        sorry = _SORRY.search(whole) or _WHY.search(whole, opening + 1)
+        start, end = tidy_value(whole, copula.end() if copula else opening, sorry.start() if sorry else len(whole))
         if _VALUE.fullmatch(whole, start, end) is None or not _names(whole[start:end]):
             return None
     if start >= end:
@@ -133,7 +184,7 @@ def _placed(last: Proposal, new: str) -> str | None:
     if counted:
         for old in re.finditer(_NUMBER, last.value.lower()):
             following = last.value[old.end() :].lstrip()
-            if not counted["unit"] or following.startswith(counted["unit"]):
+            if following.startswith(counted["unit"] + counted["rest"]):
                 rest = last.value[old.end() :]
                 return last.value[: old.start()] + new[: counted.end("number")] + rest
     if last.frame in _WHOLE and last.value == last.content:

@@ -4,13 +4,14 @@ import re
 
 from events.model import Kind
 from services.extraction.about import key_of, topic_of
+from services.extraction.colouring import adds_nothing
 from services.extraction.cues import Tempo, has, lexicon, tempo
 from services.extraction.normalise import Text
 from services.extraction.proposal import Proposal
 from services.extraction.segment import Clause, Sentence
 from services.extraction.vocabulary import Respect, respect, scope_of, topics
 from services.extraction.wish import directs, is_wish
-from services.extraction.wording import short, tidy_span, without_reasons
+from services.extraction.wording import is_chinese, short, tidy_span, without_reasons
 
 _CONDITION = re.compile(
     r"^(?:when(?:ever)?|if|on|for|in|before|after|every time|跟|对|给|在|如果|只要|遇到|凡是|除了?|关于|每次|我看|我用)"
@@ -21,12 +22,35 @@ _POINTING = re.compile(
     r"(?<![a-z])(?:that's|that is|this is|it's|it is|and|please|an?|the|my|for me)(?![a-z])|"
     r"这是|我的|请|的|都|如此|这样|这么|长期|一直|照此"
 )
+_REFERS = re.compile(
+    r"(?:照|按|用|以|依)(?:着)?(?:这个|这种|这样|这套|此|上述|上面)|(?:that|this|the same) (?:way|order|format|style)"
+)
+_WHENEVER = re.compile(r"(?:whenever|when|if|every time|each time|any ?time)(?![a-z])[^,]*$")
+_ANNOUNCES = re.compile(
+    r"(?<![a-z])(?:about|regarding|as for|concerning|when it comes to)(?![a-z])|关于|说到|至于|的事|这块|方面"
+)
+_STRESS = re.compile(
+    r"(?:and |but )?(?:i (?:really )?mean (?:this|it|that)|this is|i'm serious|seriously|please)|"
+    r"我是?说真的|认真的|听好"
+)
 _NAMELESS = re.compile(
     r"^(?:(?:please|so|and|also) )*(?:never|don't|do not|stop|always) [a-z]+(?:ing)? (?:them|it|these|those)$"
 )
 _SHORTEST = 2
-_FORMAT_TOPICS = frozenset(
-    {"reply", "explanation", "summary", "document", "email", "code", "report", "meeting_notes", "weekly_report"}
+_ARTEFACTS = frozenset(
+    {
+        *("explanation", "summary", "document", "email", "code", "report", "meeting_notes", "weekly_report", "letter"),
+        *("monthly_report", "title", "article", "contract", "invoice", "slides", "chart", "table", "list", "recipe"),
+        *("quote", "plan_doc", "digest", "newsletter", "commit_message", "pr_description", "code_comment", "message"),
+        *("signature", "translation"),
+    }
+)
+_MAKES = re.compile(
+    r"(?:起草|草拟|撰写|编写|生成|制作|润色|写|做|画|列|拟|出|排版)(?!作业|饭|菜|梦|完|客)|"
+    r"(?<![a-z])(?:write|draft|make|draw|generate|compose|produce|prepare|format|list|design)(?:s|ing)?(?![a-z])"
+)
+_NOT_OF_FORM = frozenset(
+    {"day", "hours", "timezone", "duration", "cc", "channel", "choice", "seat", "budget", "spice", "sugar", "order"}
 )
 
 
@@ -38,16 +62,31 @@ def match_rules(sentence: Sentence, text: Text, earlier: str | None, *, for_good
     texts = [clause.text for clause in sentence.clauses]
     tempos = [tempo(texts, index) for index in range(len(texts))]
     if not is_wish(sentence, tempos) and not (
-        for_good and (topics(sentence.text) or respect(sentence.text) or any(directs(c.text) for c in sentence.clauses))
+        for_good
+        and (
+            topics(sentence.text)
+            or respect(sentence.text)
+            or any(directs(c.text) for c in sentence.clauses)
+            or (is_chinese(sentence.text) and "我" not in sentence.text)
+        )
     ):
         return []
     once = not for_good and Tempo.STANDING not in tempos and Tempo.ONCE in tempos
     kept = _kept(sentence, tempos, once=once)
     groups = _groups(kept)
     shared = topics(kept[0].text)
-    about = shared[-1].name if shared else earlier if _ANAPHOR.search(sentence.text) else None
+    about = shared[-1].name if shared else _announced(sentence, kept[0])
+    if about is None and _ANAPHOR.search(sentence.text):
+        about = earlier
     found = [_rule(group, text, about, once=once) for group in groups]
     return [proposal for proposal in found if proposal is not None]
+
+
+def _announced(sentence: Sentence, first: Clause) -> str | None:
+    """Return the topic that the clause before the wish announces: "changed my mind about estimates: …"."""
+    before = next((c for c in reversed(sentence.clauses) if c.start < first.start), None)
+    named = topics(before.text) if before is not None and _ANNOUNCES.search(before.text) else []
+    return named[-1].name if named else None
 
 
 def _kept(sentence: Sentence, tempos: list[Tempo], *, once: bool) -> list[Clause]:
@@ -56,10 +95,26 @@ def _kept(sentence: Sentence, tempos: list[Tempo], *, once: bool) -> list[Clause
     if once:
         return without_reasons(clauses)
     first = next((i for i, c in enumerate(clauses) if has("standing", c.text)), 0)
-    while first > 0 and (_bare(clauses[first]) or _CONDITION.match(clauses[first - 1].text.strip())):
+    last = len(clauses) - 1
+    while first > 0 and (
+        _bare(clauses[first])
+        or _REFERS.search(clauses[first].text)
+        or (first == last and _WHENEVER.match(clauses[first].text.strip()))
+        or _CONDITION.match(clauses[first - 1].text.strip())
+    ):
         first -= 1
+    while first + 1 < len(clauses) and _only_stresses(clauses[first].text):
+        first += 1
     chosen = [c for c, found in zip(clauses[first:], tempos[first:], strict=True) if found is not Tempo.ONCE]
+    while len(chosen) > 1 and adds_nothing(chosen[-1].text):
+        chosen.pop()
     return without_reasons(chosen or clauses)
+
+
+def _only_stresses(clause: str) -> bool:
+    """Say whether a clause only stresses that what follows is for good: "and I mean this for good"."""
+    rest = lexicon()["standing"].sub("", clause)
+    return _STRESS.fullmatch(rest.strip(" ,，")) is not None
 
 
 def _bare(clause: Clause) -> bool:
@@ -113,9 +168,7 @@ def _rule(clauses: list[Clause], text: Text, about: str | None, *, once: bool) -
     value = text.shown[start + ruled.start : start + ruled.end] if ruled and key else negative or shown
     return Proposal(
         frame="rule",
-        kind=Kind.FORMAT
-        if topic in _FORMAT_TOPICS and ruled and ruled.name in {"layout", "sections", "file"}
-        else Kind.PREFERENCE,
+        kind=Kind.FORMAT if _of_form(topic, ruled, folded) else Kind.PREFERENCE,
         key=key,
         value=short(value),
         content=short(shown),
@@ -127,6 +180,13 @@ def _rule(clauses: list[Clause], text: Text, about: str | None, *, once: bool) -
         correction=has("change", folded),
         features=frozenset({"rule"} | ({"topic"} if topic else set()) | ({"aspect"} if ruled else set())),
     )
+
+
+def _of_form(topic: str | None, ruled: Respect | None, folded: str) -> bool:
+    """Say whether a wish is about the form of what is made for the person, which whoever makes it has to know (R31)."""
+    if ruled is not None and ruled.name in _NOT_OF_FORM:
+        return ruled.name == "order" and topic in _ARTEFACTS
+    return topic in _ARTEFACTS or (topic != "reply" and _MAKES.search(folded) is not None)
 
 
 def _respect(clauses: list[Clause], folded: str) -> Respect | None:

@@ -3,7 +3,7 @@
 import re
 from dataclasses import dataclass
 
-from services.extraction.cues import has, starts
+from services.extraction.cues import has, lexicon, starts
 from services.extraction.material import BLANK
 
 _END = re.compile(
@@ -35,6 +35,7 @@ class Sentence:
     text: str
     clauses: tuple[Clause, ...]
     asks: bool
+    opens: bool = False  # what was stated before a question in the same sentence
 
     def clause_at(self, position: int) -> int:
         """Return the index of the clause that holds a position of the text."""
@@ -57,7 +58,7 @@ def sentences(own: str) -> list[Sentence]:
         stop = mark.start() if mark else len(own)
         sentence = _sentence(own, position, stop, mark.group() if mark else "")
         if sentence:
-            found.append(sentence)
+            found += _divided(sentence)
         position = mark.end() if mark else len(own)
     return found
 
@@ -71,6 +72,34 @@ def _sentence(own: str, start: int, end: int, mark: str) -> Sentence | None:
         return None
     text = own[start:end]
     return Sentence(start, end, text, tuple(_clauses(text, start)), asks=_asks(text, mark))
+
+
+def _divided(sentence: Sentence) -> list[Sentence]:
+    """Return what a sentence states before its question, and the question: "I row at dawn, what should I eat?"."""
+    clauses = sentence.clauses
+    if not sentence.asks or len(clauses) == 1:
+        return [sentence]
+    tag = clauses[-1].text.strip()
+    if lexicon()["request_tag"].fullmatch(tag):
+        return [_part(sentence, clauses[:-1], asks=False, opens=False)]
+    if lexicon()["doubt_tag"].fullmatch(tag):
+        return [sentence]
+    first = next(
+        (i for i, c in enumerate(clauses) if _asks(c.text, "") or has("question_word", c.text)), len(clauses) - 1
+    )
+    stated = clauses[:first]
+    if not stated or any(starts("condition", clause.text.strip()) for clause in stated):
+        return [sentence]
+    return [
+        _part(sentence, stated, asks=False, opens=True),
+        _part(sentence, clauses[first:], asks=True, opens=False),
+    ]
+
+
+def _part(sentence: Sentence, clauses: tuple[Clause, ...], *, asks: bool, opens: bool) -> Sentence:
+    start, end = clauses[0].start, clauses[-1].end
+    text = sentence.text[start - sentence.start : end - sentence.start]
+    return Sentence(start, end, text, clauses, asks, opens)
 
 
 def _clauses(text: str, offset: int) -> list[Clause]:

@@ -10,6 +10,7 @@ from services.extraction.wording import is_chinese, short, tidy_span
 
 _OPENING = 8  # a request to remember before this offset opens the sentence
 _SHORTEST = 2
+_FIRST = 3  # "Remember: no meetings before ten" is told to the assistant
 _SELF = ("我", " i ", " i'", " my ")
 
 
@@ -18,7 +19,9 @@ def match_statements(sentence: Sentence, text: Text) -> list[Proposal]:
     asked = lexicon()["remember"].search(sentence.text)
     sensitive = sensitivity_of(sentence.text)
     about_self = any(word in f" {sentence.text} " for word in _SELF) and not has("third", sentence.text[:6])
-    told = asked is not None and (about_self or is_chinese(sentence.text) or "please" in sentence.text)
+    told = asked is not None and (
+        about_self or is_chinese(sentence.text) or "please" in sentence.text or asked.start() < _FIRST
+    )
     if not told and not (sensitive and about_self):
         return []
     start, end = tidy_span(sentence.text, asked.end() if asked and asked.start() < _OPENING else 0, len(sentence.text))

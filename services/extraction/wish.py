@@ -8,9 +8,12 @@ from services.extraction.segment import Sentence
 from services.extraction.vocabulary import respect, scope_of, topics
 from services.extraction.wording import is_chinese, tidy_span
 
-_SETTING = re.compile(r"换成|定在|安排在|改到|改为|改成|挪到|排在|(?<!不)我要|只认|should be|have to be|must be")
+_SETTING = re.compile(
+    r"换成|定在|安排在|提前|就够了?$|改到|改为|改成|挪到|排在|(?<!不)我要|只认|should be|have to be|must be"
+)
 _PLURAL_OF_MINE = re.compile(r"(?<![a-z])my (?:[a-z]+ ){0,2}[a-z]+s(?![a-z])")
 _WHEN_YOU = re.compile(r"^(?:when|whenever|if) (?:you|we|i)(?:'re|'m| )")
+_CHANGE_OF_ONE = re.compile(r"(?:请|麻烦你?|帮我|帮忙|给我|替我|你|先|[,，\s])*[把将]")
 _WANTS = re.compile(
     r"(?<![a-z])(?:i(?:'d)? (?:never |always |just |really |only |ever |don't |do not ){0,2}"
     r"(?:like|want|need|prefer|rather)|(?<!you )(?<!i )should|must)"
@@ -33,7 +36,7 @@ _RECURS = re.compile(
     r"(?<![a-z])(?:each|every) (?:time|day|week|morning|month|year|[a-z]+day)(?![a-z])|(?<![a-z])whenever"
 )
 _GENERAL = re.compile(
-    r"(?:凡是?|只要|遇到|每当)?(?:你)?(?:跟|对|给|替|帮|问|回|找|陪|教)我[^,，。]{0,10}(?:的时候|时(?!间)|的话)|"
+    r"(?:凡是?|只要|遇到|每当)?(?:你)?(?:跟|对|给|替|帮|问|回|找|陪|教)我[^,，。]{0,24}(?:的时候|时(?!间)|的话)|"
     r"问我[^,，。]{1,8}(?:的时候|时(?!间)|的话)?|(?:跟|和|对)我(?:说话|聊天|讲话|沟通|对话|讲)|"
     r"我(?:问|说|让你|叫你|发|找|贴|提|写|用)[^,，。]{1,14}(?:的时候|时(?!间)|的话)"
 )
@@ -47,13 +50,17 @@ def is_wish(sentence: Sentence, tempos: list[Tempo]) -> bool:
     whole = sentence.text
     start, _ = tidy_span(whole, 0, len(whole))
     body = whole[start:]
+    if _CHANGE_OF_ONE.match(whole) and not has("strong", whole):
+        return False  # "turn all these files into PDF" is an errand, however many they are
     if of_another(body) or has("reported", body[:24]) or has("kindness", whole):
         return False
     directive = any(directs(clause.text) for clause in sentence.clauses) or (
         _STRONG_CONDITION.match(body) is not None and any(_bare_verb(c.text.strip()) for c in sentence.clauses[1:])
     )
     if Tempo.STANDING in tempos or Tempo.ONCE in tempos:
-        return _wanted(whole, directive=directive)
+        strong = [c.text for c in sentence.clauses if has("strong", c.text)]
+        cued = " ".join(strong or [c.text for c in sentence.clauses if has("standing", c.text) or has("once", c.text)])
+        return _wanted(whole, cued or whole, directive=directive)
     if has("process", body[:14]):
         return False
     return _general_zh(whole, body, directive=directive) if is_chinese(whole) else _general_en(sentence, body)
@@ -114,12 +121,12 @@ def _bare_verb(clause: str) -> bool:
     return first is not None and not starts("no_verb", first.group()) and _INFLECTED.search(first.group()) is None
 
 
-def _wanted(whole: str, *, directive: bool) -> bool:
+def _wanted(whole: str, cued: str, *, directive: bool) -> bool:
     """Say whether a sentence with a cue of duration is a wish and not a tale: it directs, or it rules some respect."""
     ruled = respect(whole) is not None
     decreed = _DECREE.match(whole) is not None and (ruled or bool(topics(whole)))
     if is_chinese(whole) or has("strong", whole) or has("once", whole):
-        told = has("narrative", whole)
+        told = has("narrative", cued)
         decreed = decreed or (not told and (has("decree", whole) or _DECREE_ZH.match(whole) is not None))
         return decreed or directive or (ruled and not told and _RECURS.search(whole) is None)
     # "always", "never", "stop" alone also cheer people up: they need something they are about.

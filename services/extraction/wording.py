@@ -4,7 +4,7 @@ import re
 from dataclasses import replace
 from functools import lru_cache
 
-from services.extraction.cues import lexicon, starts
+from services.extraction.cues import has, lexicon, starts
 from services.extraction.proposal import Proposal
 from services.extraction.segment import Clause
 
@@ -93,8 +93,12 @@ def without_emoji(proposal: Proposal) -> Proposal:
 
 
 def without_reasons(clauses: list[Clause]) -> list[Clause]:
-    """Drop clauses after the first that only give a reason."""
-    return [clause for i, clause in enumerate(clauses) if i == 0 or not starts("rationale", clause.text.strip())]
+    """Drop clauses after the first that only give a reason, or leave the rest as it is."""
+    return [
+        clause
+        for i, clause in enumerate(clauses)
+        if i == 0 or not (starts("rationale", clause.text.strip()) or has("residual", clause.text))
+    ]
 
 
 def short(content: str) -> str:

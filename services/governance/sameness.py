@@ -24,6 +24,7 @@ _FILLER = re.compile(
     "an?|the|my|our|your|of|in|on|at|to|for|and|all|any|every|please|me|i|is|are|do|be|its?|just|also|always"
 )
 _CJK_FILLERS = re.compile(r"[的了吧呢啊呀嘛都就请我您你要把给也很]")
+_FEWEST = 3
 _NEGATION_CHARS = "不别没勿无非莫"
 _NEGATION = re.compile(f"not?|never|without|stop|avoid|[a-z]+n't|[{_NEGATION_CHARS}]")
 
@@ -99,6 +100,17 @@ def covers(whole: Claim, part: Claim) -> bool:
     if _HAS_CJK.search(inner):
         return inner.replace(" ", "") in outer.replace(" ", "")
     return f" {inner} " in f" {outer} "
+
+
+def within(part: str, whole: str) -> bool:
+    """Say whether every word of one text stands in another, in its order; one word alone says too little."""
+    inner, outer = "".join(tokens_of(part)), "".join(tokens_of(whole))
+    if _HAS_CJK.search(inner):
+        rest = iter(outer)
+        return len(inner) >= _FEWEST and all(char in rest for char in inner)
+    words = tokens_of(part)
+    rest_of = iter(tokens_of(whole))
+    return len(words) >= _FEWEST - 1 and all(word in rest_of for word in words)
 
 
 def same_thing(one: Claim, other: Claim) -> bool:

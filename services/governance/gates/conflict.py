@@ -3,8 +3,12 @@
 from events.model import Assertion, Candidate, Claim, Kind, Outcome
 from services.governance.reasons import Reason
 from services.governance.renewal import renews
-from services.governance.sameness import covers, same_thing, same_value
+from services.governance.sameness import covers, same_thing, same_value, within
 from services.governance.view import Living, Ruling, View, Writing, rule
+
+_WISHES = frozenset({Kind.PREFERENCE, Kind.FORMAT})
+_PURSUED = frozenset({"hobby", "goal"})  # "I am not learning it any more" ends the plan and what came of it
+_PASSING = frozenset({Kind.PLAN, Kind.EPISODE, Kind.REFLECTION})
 
 
 def conflict(candidate: Candidate, view: View) -> Ruling | None:
@@ -32,7 +36,22 @@ def conflict(candidate: Candidate, view: View) -> Ruling | None:
 def rivals(candidate: Candidate, view: View) -> list[Living]:
     """Return the memories a candidate cannot be true beside: those of its key, else the closest that one corrects."""
     against = [living for living in view.living if contradicts(candidate, living.claim)]
-    return against or _renewed(candidate, view)
+    return against or _named(candidate, view) or _renewed(candidate, view)
+
+
+def _named(candidate: Candidate, view: View) -> list[Living]:
+    """Return the memories that hold the very value which a candidate says is no longer so, whatever their keys."""
+    old = candidate.replaces
+    if old is None or candidate.kind is Kind.PLAN:
+        return []
+    gone = candidate.model_copy(update={"value": old})
+    lasting = (each for each in view.living if each.claim.kind not in _PASSING and each.claim.scope == candidate.scope)
+    return [
+        each
+        for each in lasting
+        if each.claim.positive
+        and (covers(each.claim, gone) or covers(each.claim.model_copy(update={"value": each.claim.content}), gone))
+    ]
 
 
 def _renewed(candidate: Candidate, view: View) -> list[Living]:
@@ -51,14 +70,24 @@ def _renewed(candidate: Candidate, view: View) -> list[Living]:
 def contradicts(candidate: Claim, claim: Claim) -> bool:
     """Say whether a new claim cannot be true beside a memory."""
     opposite = candidate.positive != claim.positive
-    if candidate.kind is Kind.PLAN and claim.kind is Kind.PLAN and not candidate.positive:
+    if candidate.kind is Kind.PLAN and not candidate.positive and (claim.kind is Kind.PLAN or claim.key in _PURSUED):
         return opposite and covers(claim, candidate)
+    if _forbids(candidate, claim):
+        return True
     if not same_thing(candidate, claim):
         return _takes_back(candidate, claim)
     if candidate.key is None or candidate.multi_valued:
         return opposite and (same_value(candidate, claim) or (not candidate.positive and covers(claim, candidate)))
     # One value at a time: another value replaces it, its denial ends it, the denial of something else leaves it alone.
     return same_value(candidate, claim) if opposite and not candidate.positive else True
+
+
+def _forbids(candidate: Claim, claim: Claim) -> bool:
+    """Say whether a prohibition takes a standing wish back: every word of what it forbids stands in the wish."""
+    wishes = candidate.kind in _WISHES and claim.kind in _WISHES and candidate.scope == claim.scope
+    if not wishes or candidate.positive or not claim.positive:
+        return False
+    return within(candidate.value, claim.content)
 
 
 def _takes_back(candidate: Claim, claim: Claim) -> bool:

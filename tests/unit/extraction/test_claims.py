@@ -46,7 +46,7 @@ CLAIMS: list[tuple[str, dict[str, Any]]] = [
     ("From now on, reply in French.", {"key": "reply.language", "value": "French", "content": "reply in French"}),
     ("以后客户邮件都用英文回。", {"key": "email.language", "value": "英文", "scope": "context:work"}),
     ("以后图表都用蓝色。", {"key": "chart.colour", "value": "蓝色"}),
-    ("Always schedule my calls in Lisbon time.", {"key": "meeting.timezone", "value": "Lisbon"}),
+    ("Always schedule my calls in Lisbon time.", {"key": "schedule.timezone", "value": "Lisbon"}),
     ("周报以后改到周四发。", {"key": "weekly_report.day", "value": "周四"}),
     ("别再给我推荐恐怖片了。", {"positive": False, "value": "推荐恐怖片"}),
     ("Stop adding a summary to your replies.", {"positive": False, "key": "summary.content"}),

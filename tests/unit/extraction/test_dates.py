@@ -62,3 +62,22 @@ def test_no_text_and_no_year_makes_it_fail(text: str, now: datetime) -> None:
     """Dates at the edge of the calendar are simply not resolved, and a period never ends before it begins."""
     period = resolve(text, now)
     assert period is None or period.start <= period.end
+
+
+@pytest.mark.parametrize(
+    ("text", "label"),
+    [
+        ("on friday i climbed a hill", "2026-07-03"),
+        ("on sunday we rowed across the bay", "2026-07-05"),
+        ("周六我去爬了山", "2026-07-04"),
+        ("in march i sold the van", "2026-03"),
+        ("on friday i'm going to climb a hill", "2026-07-17"),
+        ("周日我要去划船", "2026-07-12"),
+        ("周日我订了票去划船", "2026-07-12"),
+    ],
+)
+def test_a_day_without_direction_lies_behind_where_the_sentence_tells_of_the_past(text: str, label: str) -> None:
+    """The tense of the sentence says whether the named day is over; a booking is of what is to come."""
+    found = resolve(text, FRIDAY)
+    assert found is not None
+    assert found.label == label

@@ -3,7 +3,9 @@
 import pytest
 
 from events.model import Outcome
-from tests.unit.extraction.make import claims
+from services.extraction.anaphora import points_back
+from services.extraction.extract import extract
+from tests.unit.extraction.make import a_turn, claims
 from tests.unit.governance.make import Person
 
 
@@ -92,3 +94,27 @@ def test_what_is_left_of_a_secret_is_no_memory(said: str) -> None:
 def test_a_secret_takes_nothing_else_with_it(said: str, value: str) -> None:
     """Another sentence beside a replaced secret is read as ever."""
     assert value in [claim.value for claim in claims(said)]
+
+
+@pytest.mark.parametrize(
+    ("before", "said", "value"),
+    [
+        ("My choir meets on Mondays.", "Correction: not Mondays, Wednesdays.", "Wednesdays"),
+        ("My locksmith is in Ghent.", "No, I meant Bruges, sorry.", "Bruges"),
+        ("我的陶艺课在周三。", "说错了，不是周三，是周四。", "周四"),
+        ("我们公司年会定在十二月八号。", "记错了，应该是十二月十八号。", "十二月十八号"),
+        ("我家有三只羊。", "不对，是五只，我数漏了。", "五只羊"),
+    ],
+)
+def test_the_next_turn_corrects_the_one_before(before: str, said: str, value: str) -> None:
+    """What opens by taking back gives the last claim of the turn before its new value and says which one it replaces."""
+    first = a_turn(before)
+    (old,) = extract(first).candidates
+    (new,) = extract(a_turn(said).model_copy(update={"before": first.messages[0]})).candidates
+    assert (new.key, new.value, new.replaces) == (old.key, value, old.value)
+    assert points_back(said)
+
+
+def test_what_takes_back_nothing_that_was_said_claims_nothing() -> None:
+    """Without the turn before, a bare correction names a value of nothing."""
+    assert not claims("No, I meant Bruges.")
