@@ -107,7 +107,7 @@ def test_a_secret_takes_nothing_else_with_it(said: str, value: str) -> None:
     ],
 )
 def test_the_next_turn_corrects_the_one_before(before: str, said: str, value: str) -> None:
-    """What opens by taking back gives the last claim of the turn before its new value and says which one it replaces."""
+    """What opens by taking back gives the last claim of the turn before its new value, and says which it replaces."""
     first = a_turn(before)
     (old,) = extract(first).candidates
     (new,) = extract(a_turn(said).model_copy(update={"before": first.messages[0]})).candidates
