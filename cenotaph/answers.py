@@ -6,6 +6,8 @@ from uuid import UUID
 
 from pydantic import BaseModel, ConfigDict
 
+TaskStatus = Literal["running", "succeeded", "partial", "failed", "abandoned", "expired"]
+
 
 class Answer(BaseModel):
     """A value from the door."""
@@ -314,6 +316,67 @@ class Suppressions(Answer):
     """Everything that is not remembered."""
 
     suppressions: tuple[Suppression, ...]
+
+
+class TaskItem(Answer):
+    """One text of a task; None where it was forgotten or may not be read."""
+
+    id: UUID
+    text: str | None
+    memories: tuple[UUID, ...]
+
+
+class Lesson(Answer):
+    """What an earlier round of a task learned."""
+
+    memory_id: UUID
+    version: int
+    text: str
+
+
+class Task(Answer):
+    """The state of a task: enough to go on with it. `known` says that the command had been carried out before."""
+
+    task_id: str
+    type: str | None
+    name: str | None
+    round: int
+    status: TaskStatus
+    version: int
+    goal: TaskItem | None
+    constraints: tuple[TaskItem, ...]
+    current_step: TaskItem | None
+    completed: tuple[TaskItem, ...]
+    pending: tuple[TaskItem, ...]
+    key_facts: tuple[TaskItem, ...]
+    last_result: TaskItem | None
+    errors: int
+    last_error: TaskItem | None
+    budget_left: dict[str, int]
+    started_at: datetime
+    expires_at: datetime
+    lessons: tuple[Lesson, ...]
+    turn_id: str | None
+    known: bool
+
+
+class TaskInList(Answer):
+    """A task without its texts."""
+
+    task_id: str
+    round: int
+    status: TaskStatus
+    version: int
+    errors: int
+    started_at: datetime
+    expires_at: datetime
+
+
+class Tasks(Answer):
+    """Tasks, newest first."""
+
+    tasks: tuple[TaskInList, ...]
+    next_cursor: str | None
 
 
 class Nothing(Answer):

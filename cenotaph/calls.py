@@ -52,6 +52,24 @@ class Turn:
 
 
 @dataclass(frozen=True, slots=True)
+class TaskStart:
+    """A task to begin; again by the same command is safe. Tasks of one type and name are rounds of each other.
+
+    `budget` counts `steps`, `calls`, `tokens`, `seconds` or `cents`.
+    """
+
+    command_id: str
+    task_id: str
+    type: str
+    name: str
+    goal: str
+    constraints: Sequence[str] = ()
+    steps: Sequence[str] = ()
+    budget: Mapping[str, int] = field(default_factory=dict)
+    expires_in_s: int = 86_400
+
+
+@dataclass(frozen=True, slots=True)
 class Call(Generic[A]):
     """One request, and the answer it promises."""
 
@@ -272,3 +290,43 @@ def suppress(description: str) -> Call[answers.Suppression]:
 def lift(suppression_id: UUID) -> Call[answers.Nothing]:
     """Remember such things again."""
     return Call("DELETE", f"/v1/suppressions/{suppression_id}", answers.Nothing)
+
+
+def start_task(start: TaskStart) -> Call[answers.Task]:
+    """Begin a task; again by the same command changes nothing."""
+    sent = {
+        "command_id": start.command_id,
+        "task_id": start.task_id,
+        "type": start.type,
+        "name": start.name,
+        "goal": start.goal,
+        "constraints": list(start.constraints),
+        "steps": list(start.steps),
+        "budget": dict(start.budget),
+        "expires_in_s": start.expires_in_s,
+    }
+    return Call("POST", "/v1/tasks", answers.Task, sent=sent)
+
+
+def change_task(
+    task_id: str,
+    change: Mapping[str, Any],
+    *,
+    command_id: str,
+    expected_version: int,
+    constraints: Sequence[str] | None,
+) -> Call[answers.Task]:
+    """Change a task; again by the same command changes nothing."""
+    held = None if constraints is None else list(constraints)
+    sent = _some(command_id=command_id, expected_version=expected_version, constraints=held, change=dict(change))
+    return Call("POST", f"/v1/tasks/{quote(task_id, safe='')}", answers.Task, sent=sent)
+
+
+def task(task_id: str) -> Call[answers.Task]:
+    """Show a task."""
+    return Call("GET", f"/v1/tasks/{quote(task_id, safe='')}", answers.Task)
+
+
+def tasks(limit: int, cursor: str | None) -> Call[answers.Tasks]:
+    """List tasks."""
+    return Call("GET", "/v1/tasks", answers.Tasks, params=_some(limit=limit, cursor=cursor))

@@ -5,18 +5,19 @@ with Cenotaph("http://127.0.0.1:8765") as door:
     print(memory.context("晚饭推荐什么？", role="chat").text)
 """
 
+from collections.abc import Mapping, Sequence
 from copy import copy
-from typing import Literal, Self
+from typing import Any, Literal, Self
 from uuid import UUID
 
 import httpx
 
 from cenotaph import answers, calls
 from cenotaph.auth import BearerAuth
-from cenotaph.calls import MemoryStatus, RankingPreset, RecallRole, Turn, What
+from cenotaph.calls import MemoryStatus, RankingPreset, RecallRole, TaskStart, Turn, What
 from cenotaph.transport import PATIENT, AsyncSender, Retry, Sender
 
-TokenRole = Literal["agent", "person", "auditor"]
+TokenRole = Literal["agent", "person", "auditor", "workflow"]
 
 
 class Cenotaph:
@@ -169,6 +170,34 @@ class Cenotaph:
     def lift(self, suppression_id: UUID) -> answers.Nothing:
         """Remember such things again. Takes the role `person`."""
         return self._sender.send(calls.lift(suppression_id))
+
+    def start_task(self, start: TaskStart) -> answers.Task:
+        """Begin a task, with what its earlier rounds learned. Takes the role `workflow`."""
+        return self._sender.send(calls.start_task(start))
+
+    def change_task(
+        self,
+        task_id: str,
+        change: Mapping[str, Any],
+        *,
+        command_id: str,
+        expected_version: int,
+        constraints: Sequence[str] | None = None,
+    ) -> answers.Task:
+        """Change a task: `{"do": "begin_step", "step_id": …}` and so on. Takes the role `workflow`."""
+        return self._sender.send(
+            calls.change_task(
+                task_id, change, command_id=command_id, expected_version=expected_version, constraints=constraints
+            )
+        )
+
+    def task(self, task_id: str) -> answers.Task:
+        """Show a task: all that is needed to go on with it."""
+        return self._sender.send(calls.task(task_id))
+
+    def tasks(self, *, limit: int = 50, cursor: str | None = None) -> answers.Tasks:
+        """List tasks, newest first."""
+        return self._sender.send(calls.tasks(limit, cursor))
 
     def receipt(self, receipt_id: UUID) -> answers.Receipt:
         """Show how far one deletion has come."""
@@ -331,6 +360,34 @@ class AsyncCenotaph:
     async def lift(self, suppression_id: UUID) -> answers.Nothing:
         """Remember such things again. Takes the role `person`."""
         return await self._sender.send(calls.lift(suppression_id))
+
+    async def start_task(self, start: TaskStart) -> answers.Task:
+        """Begin a task, with what its earlier rounds learned. Takes the role `workflow`."""
+        return await self._sender.send(calls.start_task(start))
+
+    async def change_task(
+        self,
+        task_id: str,
+        change: Mapping[str, Any],
+        *,
+        command_id: str,
+        expected_version: int,
+        constraints: Sequence[str] | None = None,
+    ) -> answers.Task:
+        """Change a task: `{"do": "begin_step", "step_id": …}` and so on. Takes the role `workflow`."""
+        return await self._sender.send(
+            calls.change_task(
+                task_id, change, command_id=command_id, expected_version=expected_version, constraints=constraints
+            )
+        )
+
+    async def task(self, task_id: str) -> answers.Task:
+        """Show a task: all that is needed to go on with it."""
+        return await self._sender.send(calls.task(task_id))
+
+    async def tasks(self, *, limit: int = 50, cursor: str | None = None) -> answers.Tasks:
+        """List tasks, newest first."""
+        return await self._sender.send(calls.tasks(limit, cursor))
 
     async def receipt(self, receipt_id: UUID) -> answers.Receipt:
         """Show how far one deletion has come."""

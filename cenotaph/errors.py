@@ -20,6 +20,7 @@ class CenotaphError(Exception):
         errors: which fields are wrong.
         request_id: what the operator can find the request by.
         retry_after: seconds the door asked to wait, if it did.
+        version: the version of a task that stands, where another was expected.
     """
 
     def __init__(
@@ -31,6 +32,7 @@ class CenotaphError(Exception):
         errors: tuple[FieldError, ...] = (),
         request_id: str | None = None,
         retry_after: float | None = None,
+        version: int | None = None,
     ) -> None:
         wrong = "".join(f"; {error.field}: {error.message}" for error in errors)
         super().__init__(f"{kind}: {detail}{wrong}")
@@ -40,6 +42,7 @@ class CenotaphError(Exception):
         self.errors = errors
         self.request_id = request_id
         self.retry_after = retry_after
+        self.version = version
 
 
 def of_problem(status: int, problem: Any, request_id: str | None, retry_after: str | None) -> CenotaphError:  # noqa: ANN401  # any JSON
@@ -57,4 +60,5 @@ def of_problem(status: int, problem: Any, request_id: str | None, retry_after: s
         errors=errors,
         request_id=request_id,
         retry_after=float(retry_after) if retry_after and retry_after.isdecimal() else None,
+        version=version if isinstance(version := fields.get("version"), int) else None,
     )

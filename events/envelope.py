@@ -20,7 +20,7 @@ from pydantic import BaseModel
 from events import canon
 from events.errors import TamperError
 from events.lift import TODAY
-from events.model import CommandId, Event, EventId, KeyId, Position, Scope, SubjectId, TenantId, TurnId
+from events.model import CommandId, Event, EventId, KeyId, Position, Scope, SubjectId, TaskId, TenantId, TurnId
 
 _NONCE_BYTES = 12
 _FORMS: dict[str, type] = {
@@ -164,6 +164,11 @@ def turns_stream(subject: SubjectId) -> str:
 def receipts_stream(subject: SubjectId) -> str:
     """Name the stream that holds the deletion receipts of a person."""
     return f"receipts/{subject}"
+
+
+def task_stream(task: TaskId) -> str:
+    """Name the stream that holds one task's state."""
+    return f"task/{task}"
 
 
 def event_id_of(command_id: CommandId, ordinal: int) -> EventId:

@@ -72,3 +72,16 @@ class SecretError(UnavailableError):
 
 class EpochGoneError(SecretError):
     """The provider does not hold the secret of an epoch."""
+
+
+class StaleVersionError(CenotaphError):
+    """Somebody else changed a task meanwhile, or the caller has not seen its newest version."""
+
+    def __init__(self, version: int) -> None:
+        """Name the version that stands."""
+        super().__init__(f"the task is at version {version}; read it again and decide anew")
+        self.version = version
+
+
+class TaskRefusedError(CenotaphError):
+    """The state of a task does not allow a change; nothing was changed. The message names no content."""

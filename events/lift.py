@@ -104,6 +104,7 @@ STEPS: Steps = {
     ("accepted", 1): Step(lambda old: {**old, "explicit": True}),
     ("reinforced", 1): Step(lambda old: {**old, "explicit": False}),
     ("expired", 1): Step(lambda old: {**old, "reason": "time"}),
+    ("turn_finalized", 1): Step(lambda old: {**old, "task": None}),  # no turn closed a task
     ("turn_considered", 1): Step(
         lambda old: {**old, "fallback": None, "notes": {}}
     ),  # no extractor stood in for another

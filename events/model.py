@@ -17,6 +17,8 @@ SessionId = NewType("SessionId", UUID)
 TurnId = NewType("TurnId", UUID)
 MessageId = NewType("MessageId", UUID)
 MemoryId = NewType("MemoryId", UUID)
+TaskId = NewType("TaskId", UUID)
+ItemId = NewType("ItemId", UUID)
 KeyId = NewType("KeyId", UUID)
 EventId = NewType("EventId", UUID)
 CommandId = NewType("CommandId", UUID)
@@ -95,6 +97,18 @@ class Outcome(StrEnum):
 
 ForgetScope = Literal["memory", "message", "session", "kind", "person", "tenant"]
 """What somebody may ask to be forgotten at once (R40)."""
+
+
+class Slot(StrEnum):
+    """What a text of working memory is (R51, R52)."""
+
+    GOAL = "goal"
+    CONSTRAINT = "constraint"
+    STEP = "step"
+    FACT = "fact"
+    RESULT = "result"
+    ERROR = "error"
+    REASON = "reason"
 
 
 class Frozen(BaseModel):
@@ -212,6 +226,33 @@ class MemoryBody(Claim):
     explicit: bool = False
 
 
+class ItemBody(Frozen):
+    """The sealed part of one text of working memory."""
+
+    text: str
+
+
+class TaskBody(Frozen):
+    """The sealed part that says what sort of task it is; tasks of one kind and name are rounds of one another."""
+
+    kind: str
+    name: str
+
+
+class ProposalBody(Frozen):
+    """What a message of a task's closing turn proposes to remember; sealed beside it, under its key.
+
+    `rests_on` are the person's own messages it rests on, none where it is what the agent concluded.
+    """
+
+    kind: Kind
+    key: str | None
+    value: str
+    scope: str
+    importance: Unit
+    rests_on: tuple[MessageId, ...] = ()
+
+
 class SuppressionBody(Frozen):
     """The sealed part of a suppression: what the person said not to remember, in their own words."""
 
@@ -255,15 +296,19 @@ class TurnFinalized(Event):
     """A turn is over and its messages are stored. `contexts` are the compiled contexts that were injected into it.
 
     `withheld` are messages that were not stored: one of these contexts held what was forgotten before the turn came.
+    `task` is the task that this turn closes: its messages are what was concluded, each with a part
+    `proposal:<message_id>` under the same key.
     """
 
     type = "turn_finalized"
+    schema_version: ClassVar[int] = 2
     turn_id: TurnId
     session_id: SessionId
     status: TurnStatus
     messages: tuple[MessageHead, ...]
     contexts: tuple[UUID, ...] = ()
     withheld: tuple[MessageId, ...] = ()
+    task: TaskId | None = None
 
 
 class CandidateProposed(Event):
@@ -453,8 +498,9 @@ class Expired(Event):
 
     `time`: candidates nobody decided about (R13) and messages no living memory cites (R10), when their time was over.
     `capacity`: the least valuable of a kind that was full. `decayed`: what nobody said again or used until it was worth
-    nothing (R53). Never what the person asked to remember. Fenced like what a tombstone names; `keys` are destroyed. A
-    body that is missing with this event is a stone.
+    nothing (R53). Never what the person asked to remember. The texts of a task that is over are of no more use, which is
+    `time` too (R52). Fenced like what a tombstone names; `keys` are destroyed. A body that is missing with this event is
+    a stone.
     """
 
     type = "expired"
@@ -505,6 +551,104 @@ class Separated(Event):
     type = "separated"
     memories: tuple[MemoryId, ...]
     sources: tuple[EventId, ...]
+
+
+class ItemHead(Frozen):
+    """What the envelope says of one text of working memory: what it is, and what it rests on.
+
+    The text is the part `item:<item_id>` of the same event, under a key of its own.
+    """
+
+    item_id: ItemId
+    slot: Slot
+    memories: tuple[MemoryId, ...] = ()
+    messages: tuple[MessageId, ...] = ()
+
+
+class TaskStarted(Event):
+    """A task begins: goal, constraints and planned steps are its items, in order (R52).
+
+    `series_id` is shared by the rounds of one task, of which this is number `round`; `budget` says how much of what it
+    may spend.
+    """
+
+    type = "task_started"
+    task_id: TaskId
+    series_id: UUID
+    round: int
+    budget: dict[str, int]
+    expires_at: datetime
+    items: tuple[ItemHead, ...]
+
+
+class TaskStep(Event):
+    """A step of the task changed: `step_id` was begun, done, failed or dropped, or `items` are steps planned anew."""
+
+    type = "task_step"
+    task_id: TaskId
+    change: Literal["planned", "begun", "done", "failed", "dropped"]
+    step_id: ItemId | None = None
+    items: tuple[ItemHead, ...] = ()
+
+
+class TaskObserved(Event):
+    """The task learned something: key facts, or the reference of a tool's result."""
+
+    type = "task_observed"
+    task_id: TaskId
+    items: tuple[ItemHead, ...]
+
+
+class TaskErred(Event):
+    """Something went wrong in the task, in a step where one is named."""
+
+    type = "task_error"
+    task_id: TaskId
+    step_id: ItemId | None = None
+    items: tuple[ItemHead, ...] = ()
+
+
+class TaskSpent(Event):
+    """The task spent some of its budget."""
+
+    type = "task_budget"
+    task_id: TaskId
+    spent: dict[str, int]
+
+
+class TaskConstraintChanged(Event):
+    """A constraint changed and the workflow said so: `was` no longer holds; the new one, if any, is an item.
+
+    Another item is the reason.
+    """
+
+    type = "task_constraint_changed"
+    task_id: TaskId
+    was: ItemId | None = None
+    items: tuple[ItemHead, ...]
+
+
+class TaskCompleted(Event):
+    """The task is over. What was concluded is the turn `turn_id`; an `expired` beside this clears the state."""
+
+    type = "task_completed"
+    task_id: TaskId
+    outcome: Literal["succeeded", "partial", "failed"]
+    turn_id: TurnId
+
+
+class TaskAbandoned(Event):
+    """The task was given up and nothing is concluded; an `expired` beside this clears the state."""
+
+    type = "task_abandoned"
+    task_id: TaskId
+
+
+class TaskExpired(Event):
+    """The task was not over in time; an `expired` beside this clears the state."""
+
+    type = "task_expired"
+    task_id: TaskId
 
 
 class LayerFinding(Frozen):
@@ -559,5 +703,14 @@ EVENT_TYPES: dict[tuple[str, int], type[Event]] = {
         Merged,
         Separated,
         ErasureVerified,
+        TaskStarted,
+        TaskStep,
+        TaskObserved,
+        TaskErred,
+        TaskSpent,
+        TaskConstraintChanged,
+        TaskCompleted,
+        TaskAbandoned,
+        TaskExpired,
     )
 }

@@ -29,6 +29,7 @@ from services.remembering.choose import Chooser
 from services.remembering.inbox import Inbox
 from services.remembering.ingest import Ingest
 from services.replay.standing import Standing, standings
+from services.tasks.tasks import Tasks
 from services.wire.choices import (
     ConsentPage,
     ConsentView,
@@ -42,6 +43,7 @@ from services.wire.inbox import InboxEntry, InboxPage, SettledView
 from services.wire.memories import MemoryDetail, MemoryPage, MemoryStatus, SuspensionView
 from services.wire.recall import ContextAnswer, ContextRequest, SearchAnswer, SearchRequest
 from services.wire.receipts import ReceiptPage, ReceiptView, What
+from services.wire.tasks import TaskChange, TaskPage, TaskStart, TaskView
 from services.wire.traces import TraceView
 from services.wire.turns import TurnAnswer, TurnIn, TurnOutcome
 from services.wire.where import PlaceView, WhereView
@@ -53,6 +55,7 @@ _SIGN_S = 2.0
 _SHOWN = 100
 _ACTOR = "agent"
 _PERSON = "person"
+_WORKFLOW = "workflow"
 
 
 @dataclass(frozen=True)
@@ -71,6 +74,7 @@ class System:
     locations: Locations
     traces: Traces
     receipt_book: Receipts
+    task_states: Tasks
     vault: Vault
     keys: KeyStore
     reader: Database
@@ -259,6 +263,22 @@ class System:
     async def lift(self, scope: Scope, suppression: MemoryId) -> bool:
         """Remember such things again."""
         return await self.chooser.lift(scope, suppression, _PERSON)
+
+    async def start_task(self, scope: Scope, start: TaskStart) -> TaskView:
+        """Begin a task, or find that this command has begun it."""
+        return await self.task_states.start(scope, start, _WORKFLOW)
+
+    async def change_task(self, scope: Scope, task_id: str, change: TaskChange) -> TaskView | None:
+        """Change a task once."""
+        return await self.task_states.change(scope, task_id, change, _WORKFLOW)
+
+    async def task(self, scope: Scope, task_id: str, *, reader: TokenRole = TokenRole.AGENT) -> TaskView | None:
+        """Show a task."""
+        return await self.task_states.show(scope, task_id, reader=reader)
+
+    async def tasks(self, scope: Scope, limit: int, cursor: str | None) -> TaskPage:
+        """List tasks, newest first."""
+        return await self.task_states.page(scope, limit, cursor)
 
     async def _receipt(self, scope: Scope, tombstone: EventId) -> ReceiptView | None:
         deadline = asyncio.get_running_loop().time() + _ERASED_WITHIN_S

@@ -39,6 +39,7 @@ from projections.milvus import Milvus
 from projections.mirror import Mirror, TablesMirror
 from projections.model import Projection, Tables
 from projections.sessions import Sessions
+from projections.tasks import Tasks
 from projections.vector_index import VectorIndex
 from projections.vector_mirror import VectorsMirror
 from services.access.tokens import TokenSigner
@@ -61,6 +62,7 @@ from services.forgetting.semantic import Answer, ReadPathProbe, VectorLayer, Vec
 from services.forgetting.suspend import Suspender
 from services.forgetting.tables import Followed, KeyProbe, NotConfigured, Reads, table_probes
 from services.forgetting.where import Locations, Locator
+from services.forgetting.working import TaskTexts, TaskTextsProbe
 from services.governance.judge import GATES, Gate
 from services.governance.policy import shipped_policy
 from services.recall.cache import RecallCache
@@ -76,6 +78,8 @@ from services.remembering.remember import Rememberer
 from services.replay.asof import History
 from services.replay.diff import Differ
 from services.replay.journal import Journal
+from services.tasks.expiry import TaskExpiry
+from services.tasks.tasks import Tasks as TaskStates
 from services.upkeep.expiry import Expiry, Shredder
 from services.upkeep.fading import Capacity, Decay
 from services.upkeep.merge import Merge, separate
@@ -301,6 +305,7 @@ class Composition:
             locations=Locations(reader),
             traces=Traces(reader, keeper),
             receipt_book=Receipts(reader, keeper, self.schedule),
+            task_states=TaskStates(keeper, self.log("appender"), reader),
             vault=keeper,
             keys=self.api_keys,
             reader=reader,
@@ -351,6 +356,7 @@ class Composition:
                 Followed("keyword_index", "keywords", eraser),
                 Followed("recent_turns", "sessions", eraser),
                 VectorLayer(eraser, self.vectors),
+                TaskTexts(eraser, self.vault("eraser")),
                 Reads(eraser),
                 CacheLayer(self.recall_cache),
                 DeadLetters(eraser, self.vault("eraser")),
@@ -365,6 +371,7 @@ class Composition:
                 queues,
                 DeadLetterProbe(letters_read),
                 CacheProbe(self.recall_cache),
+                TaskTextsProbe(prober, self.vault("opener")),
                 NotConfigured("summary_store"),
                 NotConfigured("backup_manifest"),
             ),
@@ -410,7 +417,7 @@ class Composition:
     def projections(self) -> dict[str, Projection]:
         """Return every read model by name (`projections.model.READ_MODELS`)."""
         index = IndexReader(self.vault("opener"))
-        models: tuple[Projection, ...] = (Facts(index), Keywords(index), Sessions(), self.vectors)
+        models: tuple[Projection, ...] = (Facts(index), Keywords(index), Sessions(), Tasks(), self.vectors)
         return {model.name: model for model in models}
 
     def differ(self, *names: str, batch: int = 500, rest: float = 0) -> Differ:
@@ -490,7 +497,8 @@ class Composition:
     @cached_property
     def expiry(self) -> Round:
         """Ends what was kept as long as it may be; looked at all the time."""
-        return Round(Expiry(self.log("eraser"), self.settings.message_days))
+        eraser = self.log("eraser")
+        return Round(Expiry(eraser, self.settings.message_days), TaskExpiry(eraser))
 
     def tidying(self, rules: UpkeepRules | None = None, capacity: Mapping[Kind, int] | None = None) -> Round:
         """What upkeep looks at once a day, in the order in which one job prepares for the next."""

@@ -7,7 +7,7 @@ from typing import ClassVar, Final, Literal, Protocol, get_args
 from events.envelope import StoredEvent
 from events.postgres import Connection
 
-ReadModel = Literal["facts", "keywords", "sessions", "vectors"]
+ReadModel = Literal["facts", "keywords", "sessions", "tasks", "vectors"]
 """The name of every read model; `ops/composition.py` makes one of each."""
 
 READ_MODELS: Final[tuple[ReadModel, ...]] = get_args(ReadModel)

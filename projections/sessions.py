@@ -30,6 +30,11 @@ def message_part(message: MessageId) -> str:
     return f"message:{message}"
 
 
+def proposal_part(message: MessageId) -> str:
+    """Name the body part that says what a message of a task's closing turn proposes to remember."""
+    return f"proposal:{message}"
+
+
 class Sessions(Tables):
     """The projection."""
 
@@ -176,18 +181,21 @@ async def messages_of(connection: Connection, scope: Scope, turns: Collection[Tu
         scope.subject_id,
         list(turns),
     )
-    return [
-        MessageRow(
-            TurnId(row["turn_id"]),
-            MessageId(row["message_id"]),
-            EventId(row["event_id"]),
-            Role(row["role"]),
-            Origin(row["origin"]),
-            KeyId(row["key_id"]),
-            row["forgotten"],
-        )
-        for row in rows
-    ]
+    return list(map(_message, rows))
+
+
+async def messages_by_id(connection: Connection, scope: Scope, messages: Collection[MessageId]) -> list[MessageRow]:
+    """Read some messages of one person, in the order in which they were said."""
+    rows = await connection.fetch(
+        """select m.turn_id, m.message_id, t.event_id, m.role, m.origin, m.key_id, m.forgotten
+           from sessions.message m join sessions.turn t using (tenant_id, turn_id)
+           where m.tenant_id = $1 and m.subject_id = $2 and m.message_id = any($3::uuid[])
+           order by t.occurred_at, t.position, m.ordinal""",
+        scope.tenant_id,
+        scope.subject_id,
+        list(messages),
+    )
+    return list(map(_message, rows))
 
 
 async def turns_with_contexts(connection: Connection, scope: Scope, contexts: Collection[UUID]) -> set[TurnId]:
@@ -236,4 +244,16 @@ def _turn(row: Row) -> TurnRow:
         EventId(row["event_id"]),
         row["occurred_at"],
         row["considered"],
+    )
+
+
+def _message(row: Row) -> MessageRow:
+    return MessageRow(
+        TurnId(row["turn_id"]),
+        MessageId(row["message_id"]),
+        EventId(row["event_id"]),
+        Role(row["role"]),
+        Origin(row["origin"]),
+        KeyId(row["key_id"]),
+        row["forgotten"],
     )

@@ -41,10 +41,10 @@ WAIT_S = 0.5  # how long a layer that does not follow is waited for; five second
 START = datetime(2026, 8, 1, 9, tzinfo=UTC)
 OWNED = (
     *("log.body", "facts.memory", "facts.subject", "keywords.entry", "sessions.turn", "sessions.message"),
-    *("ops.read", "ops.dead_letter"),
+    *("tasks.task", "tasks.item", "ops.read", "ops.dead_letter"),
 )
 _ELSEWHERE = "select count(*) from {table} where (tenant_id, subject_id) <> ($1, $2)"
-MODELS = ("facts", "keywords", "sessions", "vectors")
+MODELS = ("facts", "keywords", "sessions", "tasks", "vectors")
 
 
 @dataclass

@@ -19,6 +19,7 @@ from ops.cli.rebuild import rebuild
 from ops.cli.replay import replay
 from ops.cli.signing import cosign, key, rotate_key
 from ops.cli.status import status
+from ops.cli.tasks import tasks
 from ops.cli.trace import trace
 from ops.cli.up import down, up
 from ops.cli.upkeep import upkeep
@@ -35,7 +36,7 @@ app = App(
 )
 for command in (
     *(demo, up, down, status, remember, recall, memories, where, forget, suspend, resume, receipts, ingest),
-    *(inbox, confirm, refuse, consent, suppress, explain, trace),
+    *(inbox, confirm, refuse, consent, suppress, explain, trace, tasks),
     *(replay, verify, rebuild, upkeep, migrate, api, worker, token),
 ):
     app.command()(expanded(command))

@@ -10,6 +10,7 @@ class TokenRole(StrEnum):
     AGENT = "agent"
     PERSON = "person"
     AUDITOR = "auditor"
+    WORKFLOW = "workflow"
 
 
 class Right(StrEnum):
@@ -22,13 +23,17 @@ class Right(StrEnum):
     READ_RECEIPTS = "read_receipts"
     READ_TRACES = "read_traces"
     CHOOSE = "choose"
+    READ_TASKS = "read_tasks"
+    WRITE_TASKS = "write_tasks"
 
 
 RIGHTS: MappingProxyType[TokenRole, frozenset[Right]] = MappingProxyType(
     {
-        TokenRole.AGENT: frozenset(Right) - {Right.CHOOSE},  # consent is the person's own act, not the agent's
-        TokenRole.PERSON: frozenset(Right),
+        # consent is the person's own act, not the agent's; the state of a task is the workflow's alone (R52)
+        TokenRole.AGENT: frozenset(Right) - {Right.CHOOSE, Right.WRITE_TASKS},
+        TokenRole.PERSON: frozenset(Right) - {Right.WRITE_TASKS},
         TokenRole.AUDITOR: frozenset({Right.READ_RECEIPTS, Right.READ_TRACES}),
+        TokenRole.WORKFLOW: frozenset({Right.READ_MEMORIES, Right.READ_TURNS, Right.READ_TASKS, Right.WRITE_TASKS}),
     }
 )
 

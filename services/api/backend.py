@@ -14,6 +14,7 @@ from services.wire.inbox import InboxPage, SettledView
 from services.wire.memories import MemoryDetail, MemoryPage, MemoryStatus, SuspensionView
 from services.wire.recall import ContextAnswer, ContextRequest, SearchAnswer, SearchRequest
 from services.wire.receipts import ReceiptPage, ReceiptView, What
+from services.wire.tasks import TaskChange, TaskPage, TaskStart, TaskView
 from services.wire.traces import TraceView
 from services.wire.turns import TurnAnswer, TurnIn, TurnOutcome
 from services.wire.where import WhereView
@@ -155,6 +156,36 @@ class Backend(Protocol):
 
     async def lift(self, scope: Scope, suppression_id: MemoryId) -> bool:
         """Remember such things again; False where there is no such suppression."""
+        ...
+
+    async def start_task(self, scope: Scope, start: TaskStart) -> TaskView:
+        """Begin a task, or find that this command has begun it.
+
+        Raises:
+            TaskRefusedError: The id is that of another task.
+        """
+        ...
+
+    async def change_task(self, scope: Scope, task_id: str, change: TaskChange) -> TaskView | None:
+        """Change a task once.
+
+        Raises:
+            StaleVersionError: The caller has not seen the newest version.
+            TaskRefusedError: The state does not allow it.
+            BadInputError: It names a message or a memory that is not there.
+        """
+        ...
+
+    async def task(self, scope: Scope, task_id: str, *, reader: TokenRole = TokenRole.AGENT) -> TaskView | None:
+        """Show a task, by the id the caller gave it."""
+        ...
+
+    async def tasks(self, scope: Scope, limit: int, cursor: str | None) -> TaskPage:
+        """List tasks, newest first.
+
+        Raises:
+            BadInputError: The cursor is not one this method gave out.
+        """
         ...
 
     async def receipt(self, scope: Scope, receipt_id: EventId) -> ReceiptView | None:

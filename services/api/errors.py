@@ -15,6 +15,8 @@ from events.errors import (
     ConcurrencyError,
     PreviewChangedError,
     ScopeError,
+    StaleVersionError,
+    TaskRefusedError,
     TurnConflictError,
     UnavailableError,
 )
@@ -30,10 +32,29 @@ def invalid(errors: tuple[FieldProblem, ...]) -> Refusal:
     return Refusal(HTTPStatus.UNPROCESSABLE_ENTITY, "invalid", _UNFIT, errors=errors)
 
 
+Conflict = TurnConflictError | PreviewChangedError | StaleVersionError | TaskRefusedError | ConcurrencyError
+
+
+def _conflict(error: Conflict) -> Refusal:
+    match error:
+        case TurnConflictError():
+            slug, detail = "turn-conflict", "this turn_id is known with another body; give a new turn a new id"
+        case PreviewChangedError():
+            slug = "preview-changed"
+            detail = "what this means has changed since it was shown; look at a new preview and confirm that one"
+        case StaleVersionError():
+            return Refusal(HTTPStatus.CONFLICT, "stale-version", str(error), version=error.version)
+        case TaskRefusedError():
+            slug, detail = "task-refused", str(error)
+        case _:
+            slug, detail = "conflict", "somebody else wrote at the same time; send it again"
+    return Refusal(HTTPStatus.CONFLICT, slug, detail)
+
+
 def refusal_of(error: Exception) -> Refusal | None:  # noqa: PLR0911  # one line for each kind of error
     """Translate an error of ours; None for one that is nobody's fault but ours.
 
-    Only the messages of `BadInputError` go out: the others may name internal ids.
+    Only messages that name no internal id go out.
     """
     match error:
         case MalformedError():
@@ -42,17 +63,10 @@ def refusal_of(error: Exception) -> Refusal | None:  # noqa: PLR0911  # one line
             return invalid(error.problems)
         case BadInputError():
             return Refusal(HTTPStatus.UNPROCESSABLE_ENTITY, "invalid", str(error))
-        case TurnConflictError():
-            return Refusal(
-                HTTPStatus.CONFLICT,
-                "turn-conflict",
-                "this turn_id is known with another body; give a new turn a new id",
-            )
-        case PreviewChangedError():
-            detail = "what this means has changed since it was shown; look at a new preview and confirm that one"
-            return Refusal(HTTPStatus.CONFLICT, "preview-changed", detail)
-        case ConcurrencyError():
-            return Refusal(HTTPStatus.CONFLICT, "conflict", "somebody else wrote at the same time; send it again")
+        case (
+            TurnConflictError() | PreviewChangedError() | StaleVersionError() | TaskRefusedError() | ConcurrencyError()
+        ):
+            return _conflict(error)
         case ScopeError():
             return Refusal(HTTPStatus.FORBIDDEN, "forbidden", "the credential does not cover this")
         case BehindError():
@@ -99,7 +113,16 @@ async def _gone(_request: Request, _error: Exception) -> Response:
 
 def install(app: FastAPI) -> None:
     """Register the translations with an app."""
-    ours = (BadInputError, TurnConflictError, PreviewChangedError, ConcurrencyError, ScopeError, UnavailableError)
+    ours = (
+        BadInputError,
+        TurnConflictError,
+        PreviewChangedError,
+        StaleVersionError,
+        TaskRefusedError,
+        ConcurrencyError,
+        ScopeError,
+        UnavailableError,
+    )
     for kind in (Refusal, *ours):
         app.add_exception_handler(kind, _ours)
     app.add_exception_handler(RequestValidationError, _parameters)

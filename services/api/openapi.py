@@ -13,6 +13,7 @@ from services.api.problem import MEDIA_TYPE, Problem
 from services.wire.choices import ConsentRequest, DescribeRequest, ForgetDescribedRequest
 from services.wire.recall import ContextRequest, SearchRequest
 from services.wire.receipts import ForgetRequest, PreviewRequest
+from services.wire.tasks import TaskChange, TaskStart
 from services.wire.turns import TurnIn
 
 Examples = Mapping[str, Mapping[str, Any]]
@@ -28,6 +29,8 @@ _MODELS: tuple[type[BaseModel], ...] = (
     PreviewRequest,
     Problem,
     SearchRequest,
+    TaskChange,
+    TaskStart,
     TokenRequest,
     TurnIn,
 )

@@ -12,13 +12,17 @@ MEDIA_TYPE = "application/problem+json"
 
 
 class Problem(Frozen):
-    """One problem. `type` names its kind for programs, `detail` says what to do, `errors` which fields are wrong."""
+    """One problem. `type` names its kind for programs, `detail` says what to do, `errors` which fields are wrong.
+
+    `version` is the one that stands, where another was expected.
+    """
 
     type: str
     title: str
     status: int
     detail: str
     errors: tuple[FieldProblem, ...] = ()
+    version: int | None = None
 
 
 class Refusal(Exception):  # noqa: N818  # refusing is an answer, not a fault of ours
@@ -31,11 +35,17 @@ class Refusal(Exception):  # noqa: N818  # refusing is an answer, not a fault of
         detail: str,
         *,
         errors: tuple[FieldProblem, ...] = (),
+        version: int | None = None,
         headers: Mapping[str, str] | None = None,
     ) -> None:
         super().__init__(slug)
         self.problem = Problem(
-            type=f"urn:cenotaph:problem:{slug}", title=status.phrase, status=status, detail=detail, errors=errors
+            type=f"urn:cenotaph:problem:{slug}",
+            title=status.phrase,
+            status=status,
+            detail=detail,
+            errors=errors,
+            version=version,
         )
         self.headers = dict(headers or {})
 
@@ -43,7 +53,8 @@ class Refusal(Exception):  # noqa: N818  # refusing is an answer, not a fault of
 def answer(refusal: Refusal) -> Response:
     """Render a refusal."""
     problem = refusal.problem
-    body = problem.model_dump_json(exclude=None if problem.errors else {"errors"})
+    absent = {name for name, value in (("errors", problem.errors), ("version", problem.version)) if not value}
+    body = problem.model_dump_json(exclude=absent)
     return Response(body, status_code=problem.status, headers=refusal.headers, media_type=MEDIA_TYPE)
 
 

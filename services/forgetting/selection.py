@@ -13,6 +13,7 @@ from events.postgres import Connection
 from projections.changes import together
 from projections.follower import position_of
 from projections.sessions import turns_of_session, turns_with_contexts
+from projections.working import keys_resting_on
 from services.forgetting.plan import Going, of_kind, plan, said_in, traces
 from services.wire.names import message_name
 from services.wire.receipts import What
@@ -82,7 +83,9 @@ async def select(
     said = await read_turns(connection, sorted(going.said))
     injected = await read_turns(connection, sorted(await _injected(connection, scope, found)))
     event = plan(stream, going, said, injected)
-    event = event.model_copy(update={"scope": wanted.scope, "target": wanted.target, "kind": wanted.kind})
+    resting = await keys_resting_on(connection, scope, event.memories, event.messages)
+    keys = tuple(dict.fromkeys((*event.keys, *resting)))
+    event = event.model_copy(update={"scope": wanted.scope, "target": wanted.target, "kind": wanted.kind, "keys": keys})
     if wanted.scope == "memory":
         event = event.model_copy(update={"target": None})
     anew = {*found, *event.messages} - await fenced(connection, scope, {*found, *event.messages})

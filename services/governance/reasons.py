@@ -56,6 +56,7 @@ class Reason(StrEnum):
     NO_CONFIDENCE = "no_confidence", "confidence", "Not even sure enough to ask."
     FORGOTTEN = "forgotten", "forgotten", "The person had it forgotten, and this message is older than that wish."
     SAME = "same", "duplicate", "Says again what a current memory says."
+    AGENT_REPEATS = "agent_repeats", "duplicate", "Remembered already; the agent's own words reinforce nothing."
     ALREADY_HELD = "already_held", "duplicate", "Says again what is held and waits for the person."
     NEWER_STATEMENT = "newer_statement", "conflict", "A newer statement about the same thing."
     WITHDRAWN = "withdrawn", "conflict", "The person says that it is no longer so."

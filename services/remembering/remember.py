@@ -33,6 +33,7 @@ from services.describing.matcher import Matcher, sentences_of
 from services.extraction.extractor import Extracted, Extractor
 from services.governance.judge import GATES, Gate, Living, View
 from services.governance.policy import Policy
+from services.remembering.closing import open_proposals
 from services.remembering.decide import Decision, aftermath_of, counts_of, decide, events_of
 from services.remembering.indexing import index_of, tag_of
 from services.remembering.likeness import Vectors, comparable, measured
@@ -108,9 +109,9 @@ class Rememberer:
             before, turn = turn, await self._open(keyring, stored, event)
             if turn is None:
                 return None
-            if turn != before:  # who loses a race does not ask again what was said
-                extracted = await self._extractor.extract(stored.scope.tenant_id, turn)
-            proposed = await self._propose(keyring, stored, turn, extracted, vectors)
+            if turn != before or event.task is not None:  # who loses a race does not ask again what was said
+                said, extracted = await self._read(keyring, stored, event, turn)
+            proposed = await self._propose(keyring, stored, said, extracted, vectors)
             if proposed is None:
                 continue
             command, decisions = proposed
@@ -151,6 +152,15 @@ class Rememberer:
             if await read_command(connection, considered_command(event.turn_id)):
                 return None
             return await open_turn(connection, keyring, stored, event)
+
+    async def _read(
+        self, keyring: Keyring, stored: StoredEvent, event: TurnFinalized, turn: Turn
+    ) -> tuple[Turn, Extracted]:
+        """Read what a turn says; the turn that closes a task proposes it itself."""
+        if event.task is None:
+            return turn, await self._extractor.extract(stored.scope.tenant_id, turn)
+        async with self._reader.transaction(stored.scope) as connection:
+            return await open_proposals(connection, keyring, stored, turn, self._policy)
 
     async def _propose(
         self, keyring: Keyring, stored: StoredEvent, turn: Turn, extracted: Extracted, vectors: Vectors

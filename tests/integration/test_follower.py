@@ -19,11 +19,12 @@ from projections.index import IndexReader
 from projections.keywords import Keywords
 from projections.model import Tables
 from projections.sessions import Sessions
+from projections.tasks import Tasks
 from tests.conftest import Stores
 from tests.dice import dice
 from tests.replay.histories import Person, born
 
-NAMES = ("facts", "keywords", "sessions")
+NAMES = ("facts", "keywords", "sessions", "tasks")
 
 
 class Crash(Exception):  # noqa: N818 - the test's own way out
@@ -32,7 +33,7 @@ class Crash(Exception):  # noqa: N818 - the test's own way out
 
 def model_of(stores: Stores, name: str) -> Facts | Keywords | Sessions:
     index = IndexReader(Vault(stores.keeper, stores.provider))
-    return {"facts": Facts(index), "keywords": Keywords(index), "sessions": Sessions()}[name]  # type: ignore[return-value] # join is Tables
+    return {"facts": Facts(index), "keywords": Keywords(index), "sessions": Sessions(), "tasks": Tasks()}[name]  # type: ignore[return-value] # join is Tables
 
 
 async def seal_all(stores: Stores) -> Position:
@@ -170,7 +171,7 @@ async def test_a_rebuild_equals_the_live_rows(stores: Stores, log: EventLog, nam
     await built(stores, name, "try_more", events, always(50))
     assert await rows(stores, name, more) == await rows(stores, "try_more", more)
     await drop(stores, "try_more")
-    table = {"facts": "memory", "keywords": "entry", "sessions": "turn"}[name]
+    table = {"facts": "memory", "keywords": "entry", "sessions": "turn", "tasks": "task"}[name]
     async with stores.reader.transaction(people[0].scope) as connection:
         visible = await connection.fetchval(f"select count(*) from {name}.{table}")  # noqa: S608 - names of ours
     own = [row for row in (await rows(stores, name, people))[table] if str(people[0].scope.subject_id) in row]

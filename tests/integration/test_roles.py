@@ -22,6 +22,7 @@ from projections.follower import Follower
 from projections.index import IndexReader
 from projections.keywords import Keywords
 from projections.sessions import Sessions
+from projections.tasks import Tasks
 from tests.conftest import Stores
 from tests.dice import dice
 from tests.replay.histories import NOW, Person, born
@@ -39,7 +40,7 @@ COLUMN = {
 }
 PRIVATE = (
     *("log.event", "log.body", "log.fence", "facts.subject", "facts.memory", "keywords.entry"),
-    *("sessions.turn", "sessions.message", "ops.read", "ops.erasure", "ops.locating"),
+    *("sessions.turn", "sessions.message", "tasks.task", "tasks.item", "ops.read", "ops.erasure", "ops.locating"),
 )
 NOT_ALLOWED = (asyncpg.InsufficientPrivilegeError,)
 
@@ -64,6 +65,7 @@ async def world(stores: Stores) -> World:
     people = (one, await born(stores, log, random, one.scope.tenant_id), await born(stores, log, random))
     for person in people:
         await person.live(12)
+        await person.task(next(iter(person.said)))
         await person.accept(next(iter(person.said)))
         await person.forget(next(iter(person.said)))
         await person.accept(next(iter(person.said)))
@@ -87,7 +89,7 @@ async def world(stores: Stores) -> World:
     while await Sealer(stores.sealer).seal():
         pass
     index = IndexReader(Vault(stores.keeper, stores.provider))
-    for model in (Facts(index), Keywords(index), Sessions()):
+    for model in (Facts(index), Keywords(index), Sessions(), Tasks()):
         await Follower(model, stores.projector).catch_up()
     return World(people)
 

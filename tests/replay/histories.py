@@ -3,13 +3,14 @@
 from base64 import b64decode, b64encode
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
+from functools import cached_property
 from random import Random
 from typing import ClassVar
 from uuid import UUID, uuid4
 
 import numpy as np
 
-from events.envelope import Command, NewEvent, Part, event_id_of, memory_stream, turns_stream
+from events.envelope import Command, NewEvent, Part, event_id_of, memory_stream, task_stream, turns_stream
 from events.keyring import Keyring
 from events.log import EventLog
 from events.model import (
@@ -49,6 +50,7 @@ from events.vault import Vault
 from projections.sessions import message_part
 from projections.vectors import DIMENSION
 from tests.conftest import Stores
+from tests.replay.tasking import Desk
 
 NOW = datetime(2026, 8, 1, 9, tzinfo=UTC)
 
@@ -86,10 +88,19 @@ class Person:
         "tier": 4,
         "merge": 2,
         "separate": 2,
+        "task": 4,
     }
 
+    @cached_property
+    def desk(self) -> Desk:
+        """The tasks that workflows carry out for the person."""
+        return Desk(self.keyring, self.random)
+
     async def live(self, steps: int) -> None:
-        """Say and decide so many things, each appended to the real log."""
+        """Say and decide so many things, each appended to the real log; a task is under way from the beginning."""
+        if not self.desk.every:
+            await self.say()
+            await self.task(next(iter(self.said)))
         for _ in range(steps):
             await self.say()
             (step,) = self.random.choices(list(self.STEPS), list(self.STEPS.values()))
@@ -217,6 +228,22 @@ class Person:
             await self.append(memory_stream(self.scope.subject_id), NewEvent(event, NOW))
             self.living[memory] = version
 
+    async def task(self, turn: TurnId) -> None:
+        """Begin a task, let it go on or end it; what it notes may rest on a memory and a message."""
+        what = self.random.choice(("start", "work", "work", "work", "end")) if self.desk.tasks else "start"
+        if what == "end":
+            task, events, keys = await self.desk.end()
+        elif what == "work":
+            living = [self.random.choice(list(self.living))] if self.living else []
+            task, events = await self.desk.work(tuple(living), self.said[turn][:1])
+            keys = ()
+        else:
+            task, events = await self.desk.start()
+            keys = ()
+        command = await self.append(task_stream(task), *events)
+        if keys:
+            self.fenced.append((event_id_of(command, 1), keys))
+
     async def reject(self, turn: TurnId) -> None:
         """Refuse a candidate."""
         await self._decide(NewEvent(self._not_written(turn, Outcome.REJECTED), NOW), turn=turn)
@@ -227,6 +254,7 @@ class Person:
         gone = self.random.sample(pool, min(len(pool), self.random.randint(1, 2)))
         orphaned = [memory for memory in self.living if memory not in gone and self.random.random() < 0.3]
         keys = [key for memory in gone for key in self.keys[memory]] + [self.spoken[each] for each in self.said[turn]]
+        keys += self.desk.resting_on((*gone, *self.said[turn]))
         event = Tombstoned(
             memories=tuple(gone),
             messages=self.said[turn],

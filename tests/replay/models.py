@@ -15,6 +15,7 @@ from projections.milvus import Milvus
 from projections.mirror import Mirror, TablesMirror
 from projections.model import Projection
 from projections.sessions import Sessions
+from projections.tasks import Tasks
 from projections.vector_index import VectorIndex
 from projections.vector_mirror import VectorsMirror
 from services.replay.compare import Report
@@ -50,6 +51,7 @@ class Models:
             "facts": TablesMirror(self.all["facts"]),
             "keywords": TablesMirror(self.all["keywords"]),
             "sessions": TablesMirror(self.all["sessions"]),
+            "tasks": TablesMirror(self.all["tasks"]),
             "vectors": VectorsMirror(self.milvus, self.index),
         }
         return Differ(self.stores.projector, {name: mirrors[name] for name in names or mirrors})
@@ -64,7 +66,7 @@ async def models(stores: Stores) -> AsyncIterator[Models]:
     """Open them, and close what was opened."""
     log, milvus = EventLog(stores.appender), Milvus(stores.endpoints.milvus_uri)
     index = IndexReader(Vault(stores.keeper, stores.provider))
-    every: list[Projection] = [Facts(index), Keywords(index), Sessions(), VectorIndex(milvus, index)]
+    every: list[Projection] = [Facts(index), Keywords(index), Sessions(), Tasks(), VectorIndex(milvus, index)]
     async with stores.owner.connection() as connection:
         place = await place_of(connection, "vectors")
     try:

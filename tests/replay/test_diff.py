@@ -92,6 +92,14 @@ CORRUPTIONS = {
         "delete from sessions.turn where turn_id = (select turn_id from sessions.turn order by 1 limit 1)"
         " returning turn_id::text"
     ),
+    ("tasks", "task", "differs", ("errors",)): (
+        "update tasks.task set errors = errors + 1 where task_id ="
+        " (select task_id from tasks.task order by 1 limit 1) returning task_id::text"
+    ),
+    ("tasks", "item", "missing", ()): (
+        "delete from tasks.item where item_id = (select item_id from tasks.item order by task_id, item_id limit 1)"
+        " returning task_id || '/' || item_id"
+    ),
     ("sessions", "turn", "extra", ()): (
         "insert into sessions.turn select tenant_id, subject_id, gen_random_uuid(), session_id, event_id, status,"
         " contexts, position, occurred_at, recorded_at, considered from sessions.turn limit 1 returning turn_id::text"
@@ -105,14 +113,14 @@ async def test_a_table_corrupted_by_hand_is_named(apart: Stores) -> None:
         await lived(own, 4)
         async with apart.owner.connection() as connection:
             done = [(*what, await connection.fetchval(statement)) for what, statement in CORRUPTIONS.items()]
-        reports = await own.reports("facts", "keywords", "sessions")
+        reports = await own.reports("facts", "keywords", "sessions", "tasks")
         found = [
             (each.model, each.table, each.kind, each.columns, each.id)
             for report in reports.values()
             for each in report.differences
         ]
         assert sorted(found) == sorted(done)
-        assert [report.found for report in reports.values()] == [3, 3, 3]
+        assert [report.found for report in reports.values()] == [3, 3, 3, 2]
 
 
 async def test_an_index_corrupted_by_hand_is_named(apart: Stores) -> None:

@@ -1,5 +1,6 @@
 """Every read model says what a naive fold of the log says, over histories that hypothesis makes up (DESIGN 7.1)."""
 
+from collections import defaultdict
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass, field
 from hashlib import sha256
@@ -11,7 +12,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from events.envelope import StoredEvent, memory_stream, turns_stream
+from events.envelope import StoredEvent, memory_stream, task_stream, turns_stream
 from events.log import read_stream
 from events.model import MemoryId
 from projections import follower
@@ -23,6 +24,7 @@ from tests.replay.histories import Person, born
 from tests.replay.marks import Marks, marks, placed
 from tests.replay.models import Models, models
 from tests.replay.oracle import indexed, spoken, truth
+from tests.replay.tasking import Tasked, tasked
 
 
 class Crash(Exception):  # noqa: N818 - the test's own way out, like a kill -9
@@ -85,6 +87,7 @@ class World:
                 for memory, (version, _) in index.items()
             }
             assert await self._sessions(person) == spoken([*turns, *decided])
+            assert await self._tasks(person) == await self._told(person, [*turns, *decided])
             assert await self._vectors(person) == {
                 memory: (version, position, sha256(person.vector(MemoryId(memory), version)).digest())
                 for memory, (version, position) in placed(decided).items()
@@ -95,6 +98,24 @@ class World:
             subject = person.scope.subject_id
             decided = await read_stream(connection, person.scope, memory_stream(subject))
             return decided, await read_stream(connection, person.scope, turns_stream(subject))
+
+    async def _told(self, person: Person, others: list[StoredEvent]) -> dict[UUID, Tasked]:
+        async with self.models.stores.projector.connection() as connection:
+            streams = {
+                task: await read_stream(connection, person.scope, task_stream(task)) for task in person.desk.every
+            }
+        return {task: tasked(own, [*others, *own]) for task, own in streams.items()}
+
+    async def _tasks(self, person: Person) -> dict[UUID, Tasked]:
+        query = "select task_id, status, version, errors, budget from tasks.task where subject_id = $1"
+        of_items = "select task_id, item_id, slot, standing, gone from tasks.item where subject_id = $1"
+        items: dict[UUID, dict[UUID, tuple[str, str, bool]]] = defaultdict(dict)
+        for task, item, slot, standing, gone in await self._rows(of_items, person):
+            items[UUID(str(task))][UUID(str(item))] = (slot, standing, gone)
+        return {
+            UUID(str(t)): (status, version, errors, dict(budget), items[UUID(str(t))])
+            for t, status, version, errors, budget in await self._rows(query, person)
+        }
 
     async def _rows(self, query: str, person: Person) -> list[Any]:
         async with self.models.stores.owner.connection() as connection:
@@ -213,24 +234,25 @@ async def test_what_was_generated_does_not_differ_when_it_is_built_anew(world: W
 
 async def test_the_oracle_can_disagree_with_every_read_model(world: World) -> None:
     """Control: an effect that is missing, or was not undone, in any of them is noticed."""
-    await lived(world, 7, [("live", 0, "accept", n) for n in range(3)])
+    await lived(world, 7, [("live", 0, step, n) for n, step in enumerate(("accept", "accept", "accept", "task"))])
     (person, _), stores, own = world.people, world.models.stores, world.models
     turn = next(iter(person.said))
     for statement in (
         "update facts.memory set status = 'superseded' where subject_id = $1",
         "update keywords.entry set version = version + 1 where subject_id = $1",
         "update sessions.message set forgotten = true where subject_id = $1",
+        "update tasks.item set standing = 'done' where subject_id = $1",
     ):
         async with stores.owner.connection() as connection:
             await connection.execute(statement, person.scope.subject_id)
         with pytest.raises(AssertionError):
             await world.agree()
-        for name in ("facts", "keywords", "sessions"):
+        for name in ("facts", "keywords", "sessions", "tasks"):
             await Follower(own.all[name], stores.owner).rebuild()
         await world.agree()
     await person.forget(turn)
     await own.seal()
-    await own.follow("facts", "keywords", "sessions")
+    await own.follow("facts", "keywords", "sessions", "tasks")
     async with stores.owner.connection() as connection:
         await connection.execute("update read_model.checkpoint set position = position + 1 where name = 'vectors'")
     with pytest.raises(AssertionError):

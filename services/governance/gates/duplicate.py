@@ -1,6 +1,6 @@
 """Gate 11: what is already remembered is reinforced, not written twice."""
 
-from events.model import Candidate
+from events.model import Candidate, Origin, Outcome
 from services.governance.reasons import Reason
 from services.governance.sameness import near_value, same_thing, same_value
 from services.governance.view import Living, Ruling, View, Writing, rule
@@ -9,7 +9,12 @@ from services.governance.view import Living, Ruling, View, Writing, rule
 def duplicate(candidate: Candidate, view: View) -> Ruling | None:
     """Reinforce the memory that says the same; polarity, numbers, names and negations must agree."""
     same = [living for living in view.living if _says_the_same(candidate, living, view.policy.near_duplicate)]
-    return rule(Writing.REINFORCE, Reason.SAME, max(same, key=lambda living: living.occurred_at)) if same else None
+    if not same:
+        return None
+    cited = {pointer.message_id for pointer in candidate.evidence}
+    if not any(message.origin is Origin.USER for message in view.turn.messages if message.message_id in cited):
+        return rule(Outcome.REJECTED, Reason.AGENT_REPEATS)  # R11
+    return rule(Writing.REINFORCE, Reason.SAME, max(same, key=lambda living: living.occurred_at))
 
 
 def _says_the_same(candidate: Candidate, living: Living, threshold: float) -> bool:

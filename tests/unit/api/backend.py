@@ -5,7 +5,7 @@ from typing import Any, Literal
 from uuid import UUID, uuid5
 
 from events.errors import PreviewChangedError
-from events.model import Assertion, EventId, Kind, MemoryId, Position, Scope, SubjectId, TenantId
+from events.model import Assertion, EventId, ItemId, Kind, MemoryId, Position, Scope, SubjectId, TenantId
 from services.access.rights import TokenRole
 from services.replay.standing import Standing
 from services.wire.choices import (
@@ -30,6 +30,7 @@ from services.wire.recall import (
     Section,
 )
 from services.wire.receipts import LayerView, ReceiptPage, ReceiptView, What
+from services.wire.tasks import ItemView, LessonView, TaskChange, TaskPage, TaskStart, TaskSummary, TaskView
 from services.wire.traces import TraceView
 from services.wire.turns import TurnAnswer, TurnIn, TurnOutcome, Verdict
 from services.wire.where import PlaceView, WhereView
@@ -58,6 +59,33 @@ def view(status: MemoryStatus = MemoryStatus.ACTIVE) -> MemoryView:
         recorded_at=NOW,
         occurred_at=NOW,
         sources=(Source(turn_id="t-1", message_id="m-1", start=0, end=5, state="readable"),),
+    )
+
+
+def task_view(task_id: str, *, known: bool = False) -> TaskView:
+    """Make a task that was just begun."""
+    step = ItemView(id=ItemId(MEMORY), text="查高铁 / find a train")
+    return TaskView(
+        task_id=task_id,
+        type="行程",
+        name="杭州",
+        round=2,
+        status="running",
+        version=1,
+        goal=step,
+        constraints=(),
+        current_step=None,
+        completed=(),
+        pending=(step,),
+        key_facts=(),
+        last_result=None,
+        errors=0,
+        last_error=None,
+        budget_left={"calls": 5},
+        started_at=NOW,
+        expires_at=NOW,
+        lessons=(LessonView(memory_id=MEMORY, version=1, text="ask once"),),
+        known=known,
     )
 
 
@@ -249,6 +277,30 @@ class RecordingBackend:
         """Lift the one there is."""
         self._called("lift", scope, suppression_id)
         return suppression_id == MEMORY and self._sees(scope)
+
+    async def start_task(self, scope: Scope, start: TaskStart) -> TaskView:
+        """Answer that it has begun."""
+        self._called("start_task", scope, start)
+        return task_view(start.task_id, known=self.state == "known")
+
+    async def change_task(self, scope: Scope, task_id: str, change: TaskChange) -> TaskView | None:
+        """Answer the one task there is."""
+        self._called("change_task", scope, task_id, change)
+        return task_view(task_id) if self._sees(scope) else None
+
+    async def task(self, scope: Scope, task_id: str, *, reader: TokenRole = TokenRole.AGENT) -> TaskView | None:
+        """Answer the one task there is."""
+        self._called("task", scope, task_id)
+        self.readers.append(reader)
+        return task_view(task_id) if self._sees(scope) else None
+
+    async def tasks(self, scope: Scope, limit: int, cursor: str | None) -> TaskPage:
+        """Answer one page."""
+        self._called("tasks", scope, limit, cursor)
+        one = TaskSummary(
+            task_id="周报/7", round=1, status="running", version=1, errors=0, started_at=NOW, expires_at=NOW
+        )
+        return TaskPage(tasks=(one,), next_cursor=cursor)
 
     async def receipt(self, scope: Scope, receipt_id: EventId) -> ReceiptView | None:
         """Answer the one receipt there is."""

@@ -13,20 +13,27 @@ from tests.unit.api.backend import MEMORY, RECEIPT, RecordingBackend
 from tests.unit.api.requests import turn
 
 READERS = {TokenRole.AGENT, TokenRole.PERSON}
-EVERYBODY = set(TokenRole)
+WORKERS = READERS | {TokenRole.WORKFLOW}
+LOOKERS = READERS | {TokenRole.AUDITOR}
+START = {"command_id": "c", "task_id": "t", "type": "周报", "name": "sales", "goal": "write it"}
+CHANGE = {"command_id": "d", "expected_version": 1, "change": {"do": "abandon"}}
 
 MATRIX: list[tuple[str, str, object, set[TokenRole]]] = [
     ("POST", "/v1/turns", "turn", READERS),
-    ("GET", "/v1/turns/t-1", None, READERS),
-    ("POST", "/v1/context", {"query": "茶", "role": "chat"}, READERS),
-    ("POST", "/v1/memories/search", {"query": "tea"}, READERS),
-    ("GET", "/v1/memories", None, READERS),
-    ("GET", f"/v1/memories/{MEMORY}", None, READERS),
-    ("GET", f"/v1/memories/{MEMORY}/where", None, EVERYBODY),
+    ("GET", "/v1/turns/t-1", None, WORKERS),
+    ("POST", "/v1/context", {"query": "茶", "role": "chat"}, WORKERS),
+    ("POST", "/v1/memories/search", {"query": "tea"}, WORKERS),
+    ("GET", "/v1/memories", None, WORKERS),
+    ("GET", f"/v1/memories/{MEMORY}", None, WORKERS),
+    ("GET", f"/v1/memories/{MEMORY}/where", None, LOOKERS),
     ("POST", "/v1/forget", {"memory_id": str(MEMORY)}, READERS),
-    ("GET", "/v1/receipts", None, EVERYBODY),
-    ("GET", f"/v1/receipts/{RECEIPT}", None, EVERYBODY),
-    ("GET", f"/v1/traces/{RECEIPT}", None, EVERYBODY),
+    ("GET", "/v1/receipts", None, LOOKERS),
+    ("GET", f"/v1/receipts/{RECEIPT}", None, LOOKERS),
+    ("POST", "/v1/tasks", START, {TokenRole.WORKFLOW}),
+    ("POST", "/v1/tasks/t", CHANGE, {TokenRole.WORKFLOW}),
+    ("GET", "/v1/tasks", None, WORKERS),
+    ("GET", "/v1/tasks/t", None, WORKERS),
+    ("GET", f"/v1/traces/{RECEIPT}", None, LOOKERS),
     ("POST", "/v1/tokens", {"subject": "x", "role": "person"}, set()),
 ]
 

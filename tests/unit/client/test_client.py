@@ -7,15 +7,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cenotaph import answers
-from cenotaph.calls import MemoryStatus, Message, Origin, RankingPreset, RecallRole, Role, Status, Turn
+from cenotaph.calls import MemoryStatus, Message, Origin, RankingPreset, RecallRole, Role, Status, TaskStart, Turn
 from cenotaph.client import AsyncCenotaph, Cenotaph, TokenRole
 from cenotaph.errors import CenotaphError
 from cenotaph.transport import Retry
 from events import model
-from events.errors import TurnConflictError, UnavailableError
+from events.errors import StaleVersionError, TurnConflictError, UnavailableError
 from services.access.rights import TokenRole as AccessRole
 from services.api.minting import TokenAnswer
-from services.wire import memories, recall, receipts, turns
+from services.wire import memories, recall, receipts, tasks, turns
 from tests.unit.api.backend import MEMORY, RECEIPT
 from tests.unit.client.door import ADDRESS, Door
 
@@ -155,6 +155,25 @@ async def test_problem(door: Door, memory: AsyncCenotaph) -> None:
     assert "finalize" not in [name for name, _ in door.backend.calls]
 
 
+async def test_tasks(door: Door) -> None:
+    """A workflow begins, changes and reads a task; an old version comes back with the one that stands."""
+    start = TaskStart("c-1", "周报/7", "周报", "sales", "写周报", constraints=["no names"], steps=["collect"])
+    async with AsyncCenotaph(ADDRESS, transport=door.faulty) as client:
+        workflow = client.for_subject(door.backend.key, "u", role="workflow")
+        begun = await workflow.start_task(start)
+        assert (begun.task_id, begun.known, begun.lessons[0].text) == ("周报/7", False, "ask once")
+        step = {"do": "begin_step", "step_id": str(begun.pending[0].id)}
+        changed = await workflow.change_task(
+            "周报/7", step, command_id="c-2", expected_version=1, constraints=["no names"]
+        )
+        assert changed == await workflow.task("周报/7")
+        assert (await workflow.tasks(cursor="abc")).next_cursor == "abc"
+        door.backend.fails = StaleVersionError(7)
+        with pytest.raises(CenotaphError, match="version 7") as caught:
+            await workflow.change_task("周报/7", step, command_id="c-3", expected_version=1)
+    assert (caught.value.status, caught.value.kind, caught.value.version) == (409, "stale-version", 7)
+
+
 async def test_conflict(door: Door, memory: AsyncCenotaph) -> None:
     """A turn id with another body is told apart by its kind."""
     await memory.memories()
@@ -202,6 +221,11 @@ PAIRS: list[tuple[type[answers.Answer], type[model.Frozen]]] = [
     (answers.Layer, receipts.LayerView),
     (answers.Receipt, receipts.ReceiptView),
     (answers.ReceiptPage, receipts.ReceiptPage),
+    (answers.TaskItem, tasks.ItemView),
+    (answers.Lesson, tasks.LessonView),
+    (answers.Task, tasks.TaskView),
+    (answers.TaskInList, tasks.TaskSummary),
+    (answers.Tasks, tasks.TaskPage),
 ]
 
 

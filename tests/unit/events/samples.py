@@ -30,6 +30,9 @@ from events.model import (
     Evidence,
     Expired,
     IndexBody,
+    ItemBody,
+    ItemHead,
+    ItemId,
     KeyId,
     Kind,
     MemoryBody,
@@ -42,6 +45,7 @@ from events.model import (
     Origin,
     Outcome,
     PolicyChanged,
+    ProposalBody,
     Reinforced,
     Resolved,
     Resumed,
@@ -49,11 +53,23 @@ from events.model import (
     Scope,
     Separated,
     SessionId,
+    Slot,
     SubjectId,
     Superseded,
     SuppressionAsked,
     SuppressionBody,
     Suspended,
+    TaskAbandoned,
+    TaskBody,
+    TaskCompleted,
+    TaskConstraintChanged,
+    TaskErred,
+    TaskExpired,
+    TaskId,
+    TaskObserved,
+    TaskSpent,
+    TaskStarted,
+    TaskStep,
     TenantId,
     Tiered,
     Tombstoned,
@@ -88,6 +104,9 @@ CONTENT = MemoryBody(
     assertion=Assertion.STATED,
     explicit=True,
 )
+TASK, ITEM = TaskId(fixed(14)), ItemId(fixed(15))
+HEAD = ItemHead(item_id=ITEM, slot=Slot.FACT, memories=(MEMORY,), messages=(ASKED,))
+TEXT = Part(f"item:{ITEM}", ItemBody(text="三楼靠窗 by the window"), KEYS[0])
 INDEX = IndexBody(tag="ab" * 32, terms=(1, 2**62), length=2, model="e5", vector=b64encode(bytes(8)).decode())
 
 SAMPLES: tuple[tuple[Event, tuple[Part, ...]], ...] = (
@@ -102,10 +121,23 @@ SAMPLES: tuple[tuple[Event, tuple[Part, ...]], ...] = (
             ),
             contexts=(fixed(9),),
             withheld=(MessageId(fixed(13)),),
+            task=TASK,
         ),
         (
             Part(f"message:{ASKED}", MessageBody(content="请记住：我喜欢北京烤鸭。"), KEYS[0]),
             Part(f"message:{ANSWERED}", MessageBody(content="Noted, Peking duck it is."), KEYS[1]),
+            Part(
+                f"proposal:{ANSWERED}",
+                ProposalBody(
+                    kind=Kind.EPISODE,
+                    key="episode",
+                    value="Peking duck 烤鸭",
+                    scope="personal",
+                    importance=0.5,
+                    rests_on=(ASKED,),
+                ),
+                KEYS[1],
+            ),
         ),
     ),
     (
@@ -210,6 +242,25 @@ SAMPLES: tuple[tuple[Event, tuple[Part, ...]], ...] = (
         ),
         (),
     ),
+    (
+        TaskStarted(
+            task_id=TASK,
+            series_id=fixed(16),
+            round=2,
+            budget={"calls": 20},
+            expires_at=AT + timedelta(days=1),
+            items=(ItemHead(item_id=ITEM, slot=Slot.GOAL),),
+        ),
+        (TEXT, Part("task", TaskBody(kind="周报 weekly report", name="sales"), KEYS[1])),
+    ),
+    (TaskStep(task_id=TASK, change="begun", step_id=ITEM, items=(HEAD,)), (TEXT,)),
+    (TaskObserved(task_id=TASK, items=(HEAD,)), (TEXT,)),
+    (TaskErred(task_id=TASK, step_id=ITEM, items=(HEAD,)), (TEXT,)),
+    (TaskSpent(task_id=TASK, spent={"calls": 3}), ()),
+    (TaskConstraintChanged(task_id=TASK, was=ITEM, items=(HEAD,)), (TEXT,)),
+    (TaskCompleted(task_id=TASK, outcome="partial", turn_id=TURN), ()),
+    (TaskAbandoned(task_id=TASK), ()),
+    (TaskExpired(task_id=TASK), ()),
 )
 
 

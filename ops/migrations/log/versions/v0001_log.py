@@ -17,7 +17,7 @@ def upgrade() -> None:
     connection = op.get_bind()
     execute(connection, statements("events", "log.sql"))
     execute(connection, statements("projections", "checkpoint.sql"))
-    for name in ("facts", "keywords", "sessions"):
+    for name in ("facts", "keywords", "sessions", "tasks"):
         execute(connection, statements("projections", f"{name}.sql").replace("{schema}", name))
         _checkpoint(name, name)
     _checkpoint("vectors", "memory_v1")

@@ -1,0 +1,332 @@
+import asyncio
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from uuid import UUID
+
+import pytest
+
+from events.envelope import turns_stream
+from events.errors import BadInputError, StaleVersionError, TaskRefusedError
+from events.log import read_last
+from events.model import MemoryId, Position, Scope
+from projections.follower import Follower
+from services.access.rights import TokenRole
+from services.tasks.expiry import TaskExpiry
+from services.tasks.tasks import Tasks
+from services.upkeep.round import Round
+from services.wire.tasks import TaskChange, TaskStart, TaskView
+from tests.plant import Plant, planted
+
+
+@pytest.fixture(scope="module")
+async def plant(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Plant]:
+    """Run a system of its own."""
+    async with planted(tmp_path_factory.mktemp("tasks")) as plant:
+        yield plant
+
+
+@dataclass
+class Workflow:
+    """A workflow that works for one person, and remembers nothing but the ids it made up."""
+
+    plant: Plant
+    scope: Scope
+    commands: int = 0
+
+    @property
+    def tasks(self) -> Tasks:
+        """The service."""
+        return self.plant.composition.backend.task_states
+
+    async def start(self, task: str, *, command: str = "start", **fields: object) -> TaskView:
+        """Begin a task."""
+        given = {
+            "type": "行程 trip",
+            "name": "杭州",
+            "goal": "排好两天的行程",
+            "constraints": ["预算不超过 3000 元", "no planes"],
+            "steps": ["查高铁", "book a hotel"],
+            **fields,
+        }
+        return await self.tasks.start(
+            self.scope, TaskStart.model_validate({"command_id": command, "task_id": task, **given}), "workflow"
+        )
+
+    async def change(self, seen: TaskView, do: str, *, command: str | None = None, **fields: object) -> TaskView:
+        """Change a task on the version that was seen."""
+        self.commands += 1
+        constraints = fields.pop("constraints", None)
+        view = await self.tasks.change(
+            self.scope,
+            seen.task_id,
+            TaskChange.model_validate(
+                {
+                    "command_id": command or f"c{self.commands}",
+                    "expected_version": seen.version,
+                    "constraints": constraints,
+                    "change": {"do": do, **fields},
+                }
+            ),
+            "workflow",
+        )
+        assert view is not None
+        return view
+
+    async def show(self, task: str, reader: TokenRole = TokenRole.AGENT) -> TaskView:
+        """Read a task."""
+        view = await self.tasks.show(self.scope, task, reader=reader)
+        assert view is not None
+        return view
+
+    async def considered(self) -> None:
+        """Consider the newest turn of the person, which closed a task, and let every read model follow."""
+        await self.plant.sealed()
+        async with self.plant.owner() as connection:
+            last = await read_last(connection, self.scope, turns_stream(self.scope.subject_id))
+        assert last is not None
+        assert last.position is not None
+        await self.plant.rememberer.consider(Position(last.position))
+        await self.plant.follow()
+
+
+@pytest.fixture
+async def workflow(plant: Plant) -> Workflow:
+    """Work for a fresh person."""
+    return Workflow(plant, await plant.person())
+
+
+async def test_a_task_is_resumed_where_it_stopped(workflow: Workflow) -> None:
+    """Whoever takes over sees the step that was begun, what is done, what is known, and is not let repeat a step."""
+    begun = await workflow.start("t1", budget={"calls": 5})
+    first, second = begun.pending
+    assert (begun.round, begun.version, begun.known, first.text) == (1, 1, False, "查高铁")
+    running = await workflow.change(begun, "begin_step", step_id=first.id, command="begin")
+    again = await workflow.change(begun, "begin_step", step_id=first.id, command="begin")  # the answer was lost
+    assert again == running.model_copy(update={"known": True})
+    with pytest.raises(TaskRefusedError, match="begun once"):
+        await workflow.change(running, "begin_step", step_id=first.id)
+    with pytest.raises(TaskRefusedError, match="another step"):
+        await workflow.change(running, "begin_step", step_id=second.id)
+    known = await workflow.change(
+        running, "observe", facts=[{"text": "G7 9:15 有票"}], result={"text": "trains/1.json"}
+    )
+    wrong = await workflow.change(known, "report_error", text="timeout", step_id=first.id)
+    spent = await workflow.change(wrong, "spend", spent={"calls": 5})
+    done = await workflow.change(spent, "finish_step", step_id=first.id)
+    with pytest.raises(TaskRefusedError, match="budget of calls"):
+        await workflow.change(done, "begin_step", step_id=second.id)
+    seen = await workflow.show("t1")
+    assert seen == done
+    assert seen.goal is not None
+    assert seen.last_result is not None
+    assert seen.last_error is not None
+    assert [each.text for each in seen.completed] == ["查高铁"]
+    assert [each.text for each in seen.pending] == ["book a hotel"]
+    assert [each.text for each in seen.key_facts] == ["G7 9:15 有票"]
+    assert (seen.goal.text, seen.last_result.text, seen.errors) == ("排好两天的行程", "trains/1.json", 1)
+    assert (seen.budget_left, seen.version, seen.current_step) == ({"calls": 0}, 6, None)
+    assert timedelta(hours=23) < seen.expires_at - datetime.now(UTC) < timedelta(hours=25)
+
+
+async def test_of_two_writers_one_wins_and_the_other_is_told_the_version(workflow: Workflow) -> None:
+    """Eight changes at once on one version: one is written, seven learn the version that stands."""
+    begun = await workflow.start("t1")
+    step = begun.pending[0].id
+    results = await asyncio.gather(
+        *(workflow.change(begun, "begin_step", step_id=step, command=f"w{n}") for n in range(8)), return_exceptions=True
+    )
+    assert sum(isinstance(each, TaskView) for each in results) == 1
+    assert {each.version for each in results if isinstance(each, StaleVersionError)} == {2}
+    with pytest.raises(StaleVersionError, match="version 2"):
+        await workflow.change(begun, "spend", spent={"calls": 1})
+    with pytest.raises(TaskRefusedError, match="another command"):
+        await workflow.start("t1", command="other")
+    assert (await workflow.start("t1")).known
+
+
+async def test_a_constraint_changes_only_where_that_is_declared(workflow: Workflow) -> None:
+    """A workflow that holds itself to other constraints is refused until it declares the change."""
+    begun = await workflow.start("t1")
+    step = begun.pending[0].id
+    with pytest.raises(TaskRefusedError, match="change_constraint"):
+        await workflow.change(begun, "begin_step", step_id=step, constraints=["预算不超过 5000 元", "no planes"])
+    with pytest.raises(TaskRefusedError, match="change_constraint"):
+        await workflow.change(begun, "begin_step", step_id=step, constraints=["no planes"])
+    assert (await workflow.show("t1")).version == 1
+    was = begun.constraints[0].id
+    declared = await workflow.change(
+        begun, "change_constraint", was=was, becomes="预算不超过 5000 元", reason="老板同意了"
+    )
+    assert [each.text for each in declared.constraints] == ["no planes", "预算不超过 5000 元"]
+    went = await workflow.change(
+        declared, "begin_step", step_id=step, constraints=["预算不超过　5000 元".replace("　", " "), "No planes"]
+    )
+    assert went.current_step is not None
+    with pytest.raises(TaskRefusedError, match="no such constraint"):
+        await workflow.change(went, "change_constraint", was=was, reason="again")
+
+
+async def test_a_completed_task_leaves_memories_and_lessons_and_nothing_else(plant: Plant, workflow: Workflow) -> None:
+    """Episode, conclusion and reflection pass the gates; a claim nobody made does not; the next round is told."""
+    await plant.say(workflow.scope, "我喜欢靠窗的座位")
+    turn = plant._turns
+    begun = await workflow.start("t1")
+    over = await workflow.change(
+        begun,
+        "complete",
+        outcome="partial",
+        summary="高铁订好了，酒店没有订到",
+        conclusions=[
+            {"text": "The user is rich", "kind": "fact"},
+            {"text": "用户讨厌飞机", "kind": "preference", "messages": [{"turn_id": f"t{turn}", "message_id": "m0"}]},
+            {"text": "the hotel near the lake was full in August"},
+        ],
+        reflections=[
+            {"judged_wrong": "先订了车票", "severity": "high", "instead": "先看酒店有没有房"},
+            {"judged_wrong": "asked twice", "severity": "low", "instead": "ask once, with all questions"},
+        ],
+    )
+    assert (over.status, over.version, over.goal, over.type, over.key_facts) == ("partial", 3, None, None, ())
+    await workflow.considered()
+    assert over.turn_id == "task:t1"
+    outcome = await plant.composition.backend.turn_outcome(workflow.scope, over.turn_id)
+    assert outcome is not None
+    verdicts = {(each.kind, each.outcome, each.reason) for each in outcome.verdicts}
+    assert ("fact", "rejected", "agent_text_only") in verdicts
+    assert ("preference", "working_only", "not_stated") in verdicts
+    assert sorted(each.kind for each in outcome.verdicts if each.outcome == "accepted") == [
+        *("episode", "episode", "reflection", "reflection")
+    ]
+    with pytest.raises(TaskRefusedError, match="over"):
+        await workflow.change(over, "spend", spent={"calls": 1})
+    following = await workflow.start("t2")
+    assert (following.round, [each.text for each in following.lessons]) == (
+        2,
+        ["先订了车票 → 先看酒店有没有房 (high)", "asked twice → ask once, with all questions (low)"],
+    )
+    assert (await workflow.start("t3", name="苏州")).lessons == ()
+    again = await workflow.change(
+        following,
+        "complete",
+        outcome="failed",
+        summary="没有订到",
+        reflections=[{"judged_wrong": "asked twice", "severity": "low", "instead": "ask once, with all questions"}],
+    )
+    await workflow.considered()
+    outcome = await plant.composition.backend.turn_outcome(workflow.scope, again.turn_id or "")
+    assert outcome is not None
+    assert ("reflection", "agent_repeats") in {(each.kind, each.reason) for each in outcome.verdicts}
+
+
+async def test_the_texts_of_a_task_that_is_over_are_destroyed(plant: Plant, workflow: Workflow) -> None:
+    """Abandoned, or expired by the upkeep worker: no key, no body and no row of a text is left, once shredded."""
+    await workflow.change(await workflow.start("t1"), "abandon")
+    late = await workflow.start("t2", expires_in_s=60)
+    await workflow.start("t3", expires_in_s=60)
+    await plant.follow("tasks")
+    expiry = Round(TaskExpiry(plant.composition.log("eraser")))
+    assert await expiry.step() == 0
+    (planned,) = [each async for each in expiry.plans(late.expires_at + timedelta(seconds=60))]
+    assert planned.counts() == {"expire:overdue": 2}
+    assert await expiry.step(late.expires_at + timedelta(seconds=60)) == 1
+    assert await expiry.step(late.expires_at + timedelta(seconds=60)) == 0  # although the task store lags
+    await plant.follow("tasks")
+    await plant.composition.shredder.catch_up()
+    for name, status in (("t1", "abandoned"), ("t2", "expired"), ("t3", "expired")):
+        seen = await workflow.show(name, TokenRole.PERSON)
+        assert (seen.status, seen.goal, seen.pending, seen.name) == (status, None, (), None)
+    with pytest.raises(TaskRefusedError, match="over"):
+        await workflow.change(late, "spend", spent={"calls": 1})
+    async with plant.owner() as connection:
+        subject = workflow.scope.subject_id
+        assert await connection.fetchval("select count(*) from log.body where subject_id = $1", subject) == 0
+        assert await connection.fetchval("select count(*) from tasks.item where subject_id = $1", subject) == 0
+    async with plant.vault() as connection:
+        assert await connection.fetchval("select count(*) from vault.data_key where subject_id = $1", subject) == 0
+
+
+async def test_forgetting_a_memory_forgets_what_a_task_made_of_it(plant: Plant, workflow: Workflow) -> None:
+    """A key fact that rests on it, or merely says it, is gone with it; one that rests on another stays."""
+    scope = workflow.scope
+    gone = await plant.remember(scope, "请记住：我对花生过敏")
+    kept = await plant.remember(scope, "以后请用中文回复")
+    said = plant._turns - 1
+    content = (await plant.recalled(scope, "花生"))[gone]
+    begun = await workflow.start("t1")
+    facts = [
+        {"text": "避开花生", "memories": [str(gone)]},
+        {"text": "不要有花生", "messages": [{"turn_id": f"t{said}", "message_id": "m0"}]},
+        {"text": f"note: {content}"},
+        {"text": "用中文", "memories": [str(kept)]},
+    ]
+    seen = await workflow.change(begun, "observe", facts=facts)
+    assert [each.text for each in seen.key_facts] == ["避开花生", "不要有花生", f"note: {content}", "用中文"]
+    receipt = await plant.forget(scope, gone)  # the task store has not followed: the log itself says what rests on it
+    at_once = await workflow.show("t1")
+    assert [each.text for each in at_once.key_facts] == [None, None, f"note: {content}", "用中文"]
+    with pytest.raises(TaskRefusedError, match="forgotten"):
+        await workflow.change(at_once, "observe", facts=[{"text": "x", "memories": [str(gone)]}])
+    with pytest.raises(BadInputError):
+        await workflow.change(at_once, "observe", facts=[{"text": "x", "memories": [str(UUID(int=7))]}])
+    await plant.follow()
+    shown = await plant.finish(scope, receipt)
+    assert shown.decision == "deletion_propagated"
+    assert {layer.layer: layer.state for layer in shown.layers}["task_state"] == "absent"
+    after = await workflow.show("t1", TokenRole.PERSON)
+    assert [each.text for each in after.key_facts] == [None, None, None, "用中文"]
+
+
+async def test_a_task_that_keeps_saying_it_keeps_the_receipt_pending(plant: Plant, workflow: Workflow) -> None:
+    """Control: a layer that destroys no text of a running task is found out by the probe."""
+    scope = workflow.scope
+    memory = await plant.remember(scope, "请记住：我的工位在三楼靠窗")
+    content = (await plant.recalled(scope, "工位"))[memory]
+    await workflow.change(await workflow.start("t1"), "observe", facts=[{"text": content}])
+    await plant.follow()
+    receipt = await plant.forget(scope, memory)
+    await plant.follow()
+
+    class Idle:
+        name = "task_state"
+
+        async def erase(self, tombstone: object, question: object) -> None:
+            del tombstone, question
+
+    shown = await plant.finish(scope, receipt, registry=plant.registry(Idle()))
+    assert shown.decision == "DELETION_PENDING"
+    assert {layer.layer: layer.state for layer in shown.layers}["task_state"] == "present"
+    assert (await plant.finish(scope, receipt)).decision == "deletion_propagated"
+
+
+async def test_what_is_closed_to_an_agent_is_closed_in_its_tasks(plant: Plant, workflow: Workflow) -> None:
+    """A key fact that rests on a memory whose consent was withdrawn is blind to agents, and shown to the person."""
+    scope, backend = workflow.scope, plant.composition.backend
+    await backend.consent(scope, "health", given=True)
+    memory = MemoryId(await plant.remember(scope, "请记住：我对花生过敏"))
+    seen = await workflow.change(
+        await workflow.start("t1"), "observe", facts=[{"text": "避开花生", "memories": [str(memory)]}]
+    )
+    assert seen.key_facts[0].text == "避开花生"
+    await backend.consent(scope, "health", given=False)
+    assert (await workflow.show("t1")).key_facts[0].text is None
+    assert (await workflow.show("t1", TokenRole.PERSON)).key_facts[0].text == "避开花生"
+
+
+async def test_the_task_store_is_rebuilt_and_compared(plant: Plant, workflow: Workflow) -> None:
+    """A rebuild from the log serves the same list, and the comparison finds nothing."""
+    begun = await workflow.start("t1")
+    await workflow.change(begun, "begin_step", step_id=begun.pending[0].id)
+    await workflow.change(await workflow.start("t2"), "abandon")
+    await plant.follow()
+    before = await plant.composition.backend.tasks(workflow.scope, 1, None)
+    assert before.next_cursor is not None
+    rest = await plant.composition.backend.tasks(workflow.scope, 9, before.next_cursor)
+    assert [(each.task_id, each.status) for each in (*before.tasks, *rest.tasks)] == [
+        ("t2", "abandoned"),
+        ("t1", "running"),
+    ]
+    await Follower(plant.composition.projections()["tasks"], plant.composition.log(None)).rebuild()
+    assert await plant.composition.backend.tasks(workflow.scope, 1, None) == before
+    async for report in plant.composition.differ("tasks").run():
+        assert (report.model, report.found) == ("tasks", 0)
