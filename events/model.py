@@ -498,9 +498,9 @@ class Expired(Event):
 
     `time`: candidates nobody decided about (R13) and messages no living memory cites (R10), when their time was over.
     `capacity`: the least valuable of a kind that was full. `decayed`: what nobody said again or used until it was worth
-    nothing (R53). Never what the person asked to remember. The texts of a task that is over are of no more use, which is
-    `time` too (R52). Fenced like what a tombstone names; `keys` are destroyed. A body that is missing with this event is
-    a stone.
+    nothing (R53). Never what the person asked to remember. The texts of a task that is over are of no more use, which
+    is `time` too (R52). Fenced like what a tombstone names; `keys` are destroyed. A body that is missing with this
+    event is a stone.
     """
 
     type = "expired"

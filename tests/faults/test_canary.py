@@ -23,9 +23,10 @@ HTTP = (Needle("琥珀曦岚"), Needle(f"amber{TAG}"))
 STREAM = (Needle("霜叶渔歌"), Needle(f"maple{TAG}"))
 REFUSED = (Needle("墨痕竹影"), Needle(f"inkwell{TAG}"))
 QUERY = (Needle("云帆鹤汀"), Needle(f"heron{TAG}"))
+TASK = (Needle("松涛晚照"), Needle(f"pinewave{TAG}"))
 SECRET = (Needle(f"hunter2{TAG}"),)
-NAMES = tuple(Needle(f"{kind}-{TAG}") for kind in ("person", "session", "turn", "message"))
-EVERYTHING = (*HTTP, *STREAM, *REFUSED, *QUERY, *SECRET, *NAMES)
+NAMES = tuple(Needle(f"{kind}-{TAG}") for kind in ("person", "session", "turn", "message", "task"))
+EVERYTHING = (*HTTP, *STREAM, *REFUSED, *QUERY, *TASK, *SECRET, *NAMES)
 
 
 @pytest.fixture
@@ -55,6 +56,21 @@ async def considered(held: Lives, token: str, name: str) -> dict[str, Any]:
             if outcome.get("state") == "considered":
                 return outcome
             await asyncio.sleep(0.05)
+
+
+async def worked(held: Lives, key: str, memory: str) -> None:
+    """Begin a task with a goal, a step and a fact that rests on a memory, and leave it running."""
+    minted = await held.call("POST", "/v1/tokens", {"subject": f"person-{TAG}", "role": "workflow"}, key)
+    zh, en = (needle.text for needle in TASK)
+    begun = {
+        "command_id": "c1", "task_id": f"task-{TAG}", "type": zh, "name": en,
+        "goal": f"{zh} {en}", "constraints": [zh], "steps": [en],
+    }
+    seen = await held.call("POST", "/v1/tasks", begun, minted["token"])
+    fact = {"do": "observe", "facts": [{"text": f"{zh} {HTTP[0].text}", "memories": [memory]}]}
+    command = {"command_id": "c2", "expected_version": seen["version"], "change": fact}
+    told = await held.call("POST", f"/v1/tasks/task-{TAG}", command, minted["token"])
+    assert told["key_facts"][0]["text"] == f"{zh} {HTTP[0].text}"
 
 
 async def letter(house: House) -> str:
@@ -93,7 +109,8 @@ async def ciphertexts(house: House, memory: str) -> list[Needle]:
     async with house.composition.log(None).connection() as connection:
         rows = await connection.fetch(
             "select ciphertext from log.body where event_id in (select event_id from facts.memory where memory_id = $1"
-            " union select t.event_id from sessions.turn t join facts.memory m using (turn_id) where m.memory_id = $1)",
+            " union select t.event_id from sessions.turn t join facts.memory m using (turn_id) where m.memory_id = $1"
+            " union select event_id from log.event where type = 'task_observed')",
             memory,
         )
     return [Needle(raw=row["ciphertext"]) for row in rows]
@@ -141,8 +158,9 @@ async def test_no_word_lies_in_any_file(house: House, monkeypatch: pytest.Monkey
         await rewritten_file(client)
         assert await client.xlen(TURNS) == 0
         memory = kept[0][0]["memory_id"]
+        await worked(held, house.key, memory)
         sealed = await ciphertexts(house, memory)
-        assert len(sealed) == 4  # the memory, its index part, both messages
+        assert len(sealed) == 5  # the memory, its index part, both messages, the fact of a task that rests on it
         found = await search(house, *EVERYTHING, *sealed)
         assert {find.needle for find in found} == {*sealed}
         assert {find.place for find in found} >= {"log.body"}
