@@ -63,8 +63,13 @@ async def worked(held: Lives, key: str, memory: str) -> None:
     minted = await held.call("POST", "/v1/tokens", {"subject": f"person-{TAG}", "role": "workflow"}, key)
     zh, en = (needle.text for needle in TASK)
     begun = {
-        "command_id": "c1", "task_id": f"task-{TAG}", "type": zh, "name": en,
-        "goal": f"{zh} {en}", "constraints": [zh], "steps": [en],
+        "command_id": "c1",
+        "task_id": f"task-{TAG}",
+        "type": zh,
+        "name": en,
+        "goal": f"{zh} {en}",
+        "constraints": [zh],
+        "steps": [en],
     }
     seen = await held.call("POST", "/v1/tasks", begun, minted["token"])
     fact = {"do": "observe", "facts": [{"text": f"{zh} {HTTP[0].text}", "memories": [memory]}]}

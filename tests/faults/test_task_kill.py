@@ -35,8 +35,14 @@ class Work:
     async def round(self, task: str) -> None:
         """Carry a task of three steps out to its end, one command after the other."""
         begun = {
-            "command_id": "start", "task_id": task, "type": "行程", "name": "杭州", "goal": "排好行程",
-            "constraints": ["no planes"], "steps": ["查高铁", "book a hotel", "写行程"], "budget": {"calls": 9},
+            "command_id": "start",
+            "task_id": task,
+            "type": "行程",
+            "name": "杭州",
+            "goal": "排好行程",
+            "constraints": ["no planes"],
+            "steps": ["查高铁", "book a hotel", "写行程"],
+            "budget": {"calls": 9},
         }
         await self._note(await self.lives.call("POST", "/v1/tasks", begun, self.token))
         while True:

@@ -65,7 +65,7 @@ async def world(stores: Stores) -> World:
     people = (one, await born(stores, log, random, one.scope.tenant_id), await born(stores, log, random))
     for person in people:
         await person.live(12)
-        await person.task(next(iter(person.said)))
+        await person.begin()
         await person.accept(next(iter(person.said)))
         await person.forget(next(iter(person.said)))
         await person.accept(next(iter(person.said)))

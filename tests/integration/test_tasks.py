@@ -242,8 +242,12 @@ async def test_the_texts_of_a_task_that_is_over_are_destroyed(plant: Plant, work
         subject = workflow.scope.subject_id
         assert await connection.fetchval("select count(*) from log.body where subject_id = $1", subject) == 0
         assert await connection.fetchval("select count(*) from tasks.item where subject_id = $1", subject) == 0
-    async with plant.vault() as connection:
-        assert await connection.fetchval("select count(*) from vault.data_key where subject_id = $1", subject) == 0
+        keys = [
+            row["target"]
+            for row in await connection.fetch("select target from log.fence where subject_id = $1", subject)
+        ]
+    assert len(keys) == 18
+    assert await plant.composition.vault("opener").present(keys) == set()
 
 
 async def test_forgetting_a_memory_forgets_what_a_task_made_of_it(plant: Plant, workflow: Workflow) -> None:

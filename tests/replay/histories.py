@@ -88,7 +88,7 @@ class Person:
         "tier": 4,
         "merge": 2,
         "separate": 2,
-        "task": 4,
+        "task": 3,
     }
 
     @cached_property
@@ -99,8 +99,7 @@ class Person:
     async def live(self, steps: int) -> None:
         """Say and decide so many things, each appended to the real log; a task is under way from the beginning."""
         if not self.desk.every:
-            await self.say()
-            await self.task(next(iter(self.said)))
+            await self.begin()
         for _ in range(steps):
             await self.say()
             (step,) = self.random.choices(list(self.STEPS), list(self.STEPS.values()))
@@ -228,21 +227,24 @@ class Person:
             await self.append(memory_stream(self.scope.subject_id), NewEvent(event, NOW))
             self.living[memory] = version
 
+    async def begin(self) -> None:
+        """Begin a task."""
+        task, events = await self.desk.start()
+        await self.append(task_stream(task), *events)
+
     async def task(self, turn: TurnId) -> None:
         """Begin a task, let it go on or end it; what it notes may rest on a memory and a message."""
-        what = self.random.choice(("start", "work", "work", "work", "end")) if self.desk.tasks else "start"
-        if what == "end":
+        what = self.random.choice(("start", "work", "work", "work", "end"))
+        if what == "start" or not self.desk.tasks:
+            await self.begin()
+        elif what == "end":
             task, events, keys = await self.desk.end()
-        elif what == "work":
+            command = await self.append(task_stream(task), *events)
+            self.fenced.append((event_id_of(command, 1), keys))
+        else:
             living = [self.random.choice(list(self.living))] if self.living else []
             task, events = await self.desk.work(tuple(living), self.said[turn][:1])
-            keys = ()
-        else:
-            task, events = await self.desk.start()
-            keys = ()
-        command = await self.append(task_stream(task), *events)
-        if keys:
-            self.fenced.append((event_id_of(command, 1), keys))
+            await self.append(task_stream(task), *events)
 
     async def reject(self, turn: TurnId) -> None:
         """Refuse a candidate."""

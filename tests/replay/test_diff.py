@@ -38,7 +38,7 @@ def told(report: Report) -> list[tuple[str, str, tuple[str, ...]]]:
 async def test_what_nobody_touched_does_not_differ(apart: Stores) -> None:
     """Every read model is compared in full, at the position of its checkpoint, and nothing of the side is left."""
     async with models(apart) as own:
-        await lived(own, 3)
+        await lived(own, 3, steps=30)
         reports = await own.reports()
         assert tuple(reports) == READ_MODELS
         assert {name: report.found for name, report in reports.items()} == dict.fromkeys(READ_MODELS, 0)
@@ -110,7 +110,7 @@ CORRUPTIONS = {
 async def test_a_table_corrupted_by_hand_is_named(apart: Stores) -> None:
     """A row changed, deleted or added in any table is named by model, table, kind, id and column; all at once too."""
     async with models(apart) as own:
-        await lived(own, 4)
+        await lived(own, 4, steps=40)
         async with apart.owner.connection() as connection:
             done = [(*what, await connection.fetchval(statement)) for what, statement in CORRUPTIONS.items()]
         reports = await own.reports("facts", "keywords", "sessions", "tasks")
@@ -126,7 +126,7 @@ async def test_a_table_corrupted_by_hand_is_named(apart: Stores) -> None:
 async def test_an_index_corrupted_by_hand_is_named(apart: Stores) -> None:
     """In Milvus: a vector changed, a row deleted, one added, one with an invented position; each named by its id."""
     async with models(apart) as own:
-        await lived(own, 5, steps=60)
+        await lived(own, 7, steps=60)
         async with apart.owner.connection() as connection:
             mirror = VectorsMirror(own.milvus, own.index)
             rows = [entry async for entry in mirror.live(connection, own.place)]
