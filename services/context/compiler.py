@@ -117,6 +117,8 @@ def _task_lines(task: Task | None, policy: RolePolicy, left: list[LeftOut]) -> l
         ("goal", task.goal),
         *(("step", text) for text in (task.step,) if text is not None),
         *(("pending", text) for text in task.pending),
+        *(("fact", fact.text) for fact in task.facts),
+        *(("result", text) for text in (task.result,) if text is not None),
     ]
     lines = [(label, line) for label, text in said if (line := escape(text))]
     return [_Line(Part.TASK, at, f"- [{label}] {line}", task.task_id) for at, (label, line) in enumerate(lines)]

@@ -1,6 +1,7 @@
 """What goes into a context and what comes out of it, as frozen values."""
 
-from dataclasses import dataclass
+from collections.abc import Collection
+from dataclasses import dataclass, replace
 from typing import Literal
 from uuid import UUID
 
@@ -36,14 +37,30 @@ class Said:
 
 
 @dataclass(frozen=True, slots=True)
+class TaskFact:
+    """A key fact of a task, and the memories it rests on."""
+
+    text: str
+    memories: frozenset[MemoryId] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
 class Task:
-    """The state of the task at hand: what must hold stands first."""
+    """The state of the task at hand: what must hold stands first. `result` says where the last tool result lies."""
 
     task_id: UUID
     goal: str
     constraints: tuple[str, ...] = ()
     step: str | None = None
     pending: tuple[str, ...] = ()
+    facts: tuple[TaskFact, ...] = ()
+    result: str | None = None
+
+    def without(self, memories: Collection[UUID]) -> "Task":
+        """Leave out the facts that rest on some memories; the result, which may, goes too."""
+        if not memories:
+            return self
+        return replace(self, facts=tuple(each for each in self.facts if not each.memories & {*memories}), result=None)
 
 
 @dataclass(frozen=True, slots=True)

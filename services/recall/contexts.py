@@ -23,6 +23,7 @@ from services.recall.reads import Given, record
 from services.recall.recall import Recall, Recalled, Recollection
 from services.recall.roles import role_policies
 from services.recall.trace import Asking, trace_context, trace_search
+from services.recall.working import AtHand, task_at_hand
 from services.wire.recall import (
     Cited,
     ContextAnswer,
@@ -72,16 +73,23 @@ class Contexts:
         recent: list[Said] = []
         if request.session_id is not None and Part.RECENT in policy.parts:
             recent = await self._recent(scope, request.session_id)
-        items = [_item(each) for each in recollection.recalled]
-        compiled = compile_context(items, policy=policy, budget=request.token_budget, recent=recent)
+        at_hand = await self._task(scope, request.task_id) if Part.TASK in policy.parts else AtHand()
+        items, task = [_item(each) for each in recollection.recalled], at_hand.task
+        compiled = compile_context(items, policy=policy, budget=request.token_budget, recent=recent, task=task)
         keys = [(cited.memory_id, cited.version) for cited in compiled.cited]
+        keys += [key for key in at_hand.given if key[0] not in {memory for memory, _ in keys}]
         traced = trace_context(recollection, self._asking(request.preset, request.token_budget), compiled)
         async with self._reader.transaction(scope) as connection:
             context_id, stones = await record(connection, scope, Given("context", request.role, keys, traced))
         if stones & {key[0] for key in keys}:  # forgotten since they were opened
             items = [item for item in items if (item.memory_id, item.version) in keys and item.memory_id not in stones]
-            compiled = compile_context(items, policy=policy, budget=request.token_budget, recent=recent)
-        return _context(context_id, request.token_budget, recollection, compiled)
+            task = None if task is None else task.without(stones)
+            compiled = compile_context(items, policy=policy, budget=request.token_budget, recent=recent, task=task)
+        answer = _context(context_id, request.token_budget, recollection, compiled)
+        if at_hand.missing is None:
+            return answer
+        left_out = (*answer.left_out, LeftOut(memory_id=None, reason=at_hand.missing))
+        return answer.model_copy(update={"left_out": left_out})
 
     async def search(self, scope: Scope, request: SearchRequest) -> SearchAnswer:
         """Return the memories that matter most to a query, as far as this role may see them."""
@@ -112,6 +120,13 @@ class Contexts:
 
     def _asking(self, preset: str, token_budget: int | None = None) -> Asking:
         return Asking(preset, self._digest, token_budget)
+
+    async def _task(self, scope: Scope, name: str | None) -> AtHand:
+        if name is None:
+            return AtHand()
+        keyring = await self._vault.keyring(scope)
+        async with self._reader.transaction(scope) as connection:
+            return await task_at_hand(connection, keyring, name)
 
     async def _recent(self, scope: Scope, session: str) -> list[Said]:
         keyring = await self._vault.keyring(scope)

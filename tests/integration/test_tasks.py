@@ -15,6 +15,7 @@ from services.access.rights import TokenRole
 from services.tasks.expiry import TaskExpiry
 from services.tasks.tasks import Tasks
 from services.upkeep.round import Round
+from services.wire.recall import ContextAnswer, ContextRequest
 from services.wire.tasks import TaskChange, TaskStart, TaskView
 from tests.plant import Plant, planted
 
@@ -315,6 +316,45 @@ async def test_what_is_closed_to_an_agent_is_closed_in_its_tasks(plant: Plant, w
     await backend.consent(scope, "health", given=False)
     assert (await workflow.show("t1")).key_facts[0].text is None
     assert (await workflow.show("t1", TokenRole.PERSON)).key_facts[0].text == "避开花生"
+
+
+async def test_a_context_begins_with_the_task_at_hand(plant: Plant, workflow: Workflow) -> None:
+    """Constraints first, then goal and steps; facts go with what they rest on, and whoever is told them has read it."""
+    scope, contexts = workflow.scope, plant.composition.backend.contexts
+    memory = await plant.remember(scope, "请记住：我对花生过敏")
+    begun = await workflow.start("t1")
+    await workflow.change(
+        begun, "observe", facts=[{"text": "避开花生", "memories": [str(memory)]}, {"text": "<b>two people</b>"}]
+    )
+
+    async def compiled(**fields: object) -> ContextAnswer:
+        asked = {"query": "酒店", "role": "planner", "task_id": "t1", **fields}
+        return await contexts.compile(scope, ContextRequest.model_validate(asked))
+
+    answer = await compiled()
+    assert answer.sections[0].name == "task"
+    assert answer.sections[0].lines == (
+        "- [constraint] 预算不超过 3000 元",
+        "- [constraint] no planes",
+        "- [goal] 排好两天的行程",
+        "- [pending] 查高铁",
+        "- [pending] book a hotel",
+        "- [fact] 避开花生",
+        "- [fact] &lt;b&gt;two people&lt;/b&gt;",
+    )
+    async with plant.owner() as connection:
+        read = await connection.fetchval("select memories from ops.read where read_id = $1", answer.context_id)
+    assert memory in {MemoryId(each) for each in read}
+    assert "[fact]" in (await compiled(role="search")).text
+    receipt = await plant.forget(scope, memory)
+    assert [line for line in (await compiled()).sections[0].lines if "fact" in line] == [
+        "- [fact] &lt;b&gt;two people&lt;/b&gt;"
+    ]
+    await plant.follow()
+    assert (await plant.finish(scope, receipt)).decision == "deletion_propagated"
+    assert (await compiled(task_id="t9")).left_out[-1].reason == "task_unknown"
+    await workflow.change(await workflow.show("t1"), "abandon")
+    assert (await compiled()).left_out[-1].reason == "task_over"
 
 
 async def test_the_task_store_is_rebuilt_and_compared(plant: Plant, workflow: Workflow) -> None:
