@@ -181,6 +181,7 @@ class Memory(Answer):
     valid_until: datetime | None
     sources: tuple[Source, ...]
     reason: str | None
+    sensitivity: str | None = None
     withheld: str | None
 
 
@@ -212,12 +213,16 @@ class MemoryPage(Answer):
 
 
 class Layer(Answer):
-    """What one layer answered about a deletion: counts, what each asked, how far it had followed the log, when."""
+    """What one layer answered about a deletion: counts, what each asked, how far it had followed the log, when.
+
+    `holders` are the exports that hold it.
+    """
 
     layer: str
     state: str
     checks: dict[str, int]
     queries: dict[str, str] = {}
+    holders: tuple[UUID, ...] = ()
     position: int | None = None
     at: datetime
 
@@ -442,6 +447,35 @@ class Where(Answer):
     status: str
     readers: tuple[str, ...]
     layers: tuple[Held, ...]
+
+
+class Export(Answer):
+    """A registered export; one that was cut short has no digest."""
+
+    export_id: UUID
+    purpose: str
+    at: datetime
+    memories: int
+    digest: str | None
+
+
+class Exports(Answer):
+    """The newest exports."""
+
+    exports: tuple[Export, ...]
+
+
+class ExportLine(Answer):
+    """A line of an export."""
+
+    memory_id: UUID
+    version: int
+
+
+class ExportDetail(Export):
+    """A registered export, and which of its lines have been forgotten since."""
+
+    forgotten: tuple[ExportLine, ...]
 
 
 class ReceiptPage(Answer):

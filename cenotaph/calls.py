@@ -24,6 +24,7 @@ Origin = Literal["user", "assistant", "tool", "retrieved", "injected", "subagent
 Status = Literal["completed", "cancelled", "failed"]
 RecallRole = Literal["chat", "planner", "search", "generator"]
 RankingPreset = Literal["default", "support", "medical", "coding", "authority"]
+ExportPurpose = Literal["download", "training", "evaluation"]
 MemoryStatus = Literal["active", "held", "superseded", "in_conflict", "merged", "expired", "forgotten"]
 
 
@@ -255,6 +256,21 @@ def where(memory_id: UUID) -> Call[answers.Where]:
 def trace(trace_id: UUID) -> Call[answers.Trace]:
     """Show how an answer came about."""
     return Call("GET", f"/v1/traces/{trace_id}", answers.Trace)
+
+
+def export(purpose: ExportPurpose) -> Call[answers.Nothing]:
+    """Stream an export; every time it is another one."""
+    return Call("POST", "/v1/exports", answers.Nothing, sent={"purpose": purpose})
+
+
+def exports() -> Call[answers.Exports]:
+    """List exports."""
+    return Call("GET", "/v1/exports", answers.Exports)
+
+
+def export_detail(export_id: UUID) -> Call[answers.ExportDetail]:
+    """Say what of an export has been forgotten."""
+    return Call("GET", f"/v1/exports/{export_id}", answers.ExportDetail)
 
 
 def inbox() -> Call[answers.Inbox]:

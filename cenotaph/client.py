@@ -5,7 +5,7 @@ with Cenotaph("http://127.0.0.1:8765") as door:
     print(memory.context("晚饭推荐什么？", role="chat").text)
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from copy import copy
 from typing import Any, Literal, Self
 from uuid import UUID
@@ -14,7 +14,7 @@ import httpx
 
 from cenotaph import answers, calls
 from cenotaph.auth import BearerAuth
-from cenotaph.calls import MemoryStatus, RankingPreset, RecallRole, TaskStart, Turn, What
+from cenotaph.calls import ExportPurpose, MemoryStatus, RankingPreset, RecallRole, TaskStart, Turn, What
 from cenotaph.transport import PATIENT, AsyncSender, Retry, Sender
 
 TokenRole = Literal["agent", "person", "auditor", "workflow"]
@@ -138,6 +138,21 @@ class Cenotaph:
     def trace(self, trace_id: UUID) -> answers.Trace:
         """Show how a context or search came about, by its `context_id`."""
         return self._sender.send(calls.trace(trace_id))
+
+    def export(self, purpose: ExportPurpose = "download") -> Iterator[bytes]:
+        """Yield an export as JSON lines and check at its end that it is whole.
+
+        Takes the role `person`; or a tenant's key given as `token`, for the purposes `training` and `evaluation`.
+        """
+        return self._sender.stream(calls.export(purpose))
+
+    def exports(self) -> answers.Exports:
+        """List the newest exports."""
+        return self._sender.send(calls.exports())
+
+    def export_detail(self, export_id: UUID) -> answers.ExportDetail:
+        """Say which lines of an export have been forgotten since."""
+        return self._sender.send(calls.export_detail(export_id))
 
     def inbox(self) -> answers.Inbox:
         """List what waits for the person."""
@@ -328,6 +343,18 @@ class AsyncCenotaph:
     async def trace(self, trace_id: UUID) -> answers.Trace:
         """Show how a context or search came about, by its `context_id`."""
         return await self._sender.send(calls.trace(trace_id))
+
+    def export(self, purpose: ExportPurpose = "download") -> AsyncIterator[bytes]:
+        """Yield an export as JSON lines; see `Cenotaph.export`."""
+        return self._sender.stream(calls.export(purpose))
+
+    async def exports(self) -> answers.Exports:
+        """List the newest exports."""
+        return await self._sender.send(calls.exports())
+
+    async def export_detail(self, export_id: UUID) -> answers.ExportDetail:
+        """Say which lines of an export have been forgotten since."""
+        return await self._sender.send(calls.export_detail(export_id))
 
     async def inbox(self) -> answers.Inbox:
         """List what waits for the person."""

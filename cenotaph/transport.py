@@ -3,6 +3,8 @@
 import asyncio
 import random
 import time
+from collections.abc import AsyncIterator, Iterator
+from contextlib import aclosing, closing
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
@@ -10,8 +12,9 @@ import httpx
 
 from cenotaph import answers
 from cenotaph.auth import SubjectAuth
-from cenotaph.calls import Call
+from cenotaph.calls import Call, problem_of
 from cenotaph.errors import CenotaphError
+from cenotaph.lines import Lines
 
 A = TypeVar("A", bound=answers.Answer)
 
@@ -73,6 +76,21 @@ class Sender:
             time.sleep(pause)
             attempt += 1
 
+    def stream(self, call: Call[A]) -> Iterator[bytes]:
+        """Send once and yield the lines of the answer as they come."""
+        lines = Lines()
+        try:
+            answer = self.http.send(call.request(self.http.build_request), auth=self.auth, stream=True)
+            with closing(answer):
+                if not answer.is_success:
+                    answer.read()
+                    raise problem_of(answer)
+                for piece in answer.iter_bytes():
+                    yield from lines.cut(piece)
+        except httpx.TransportError as error:
+            raise _of_transport(error) from error
+        lines.end()
+
     def _once(self, call: Call[A]) -> httpx.Response:
         try:
             return self.http.send(call.request(self.http.build_request), auth=self.auth)
@@ -104,6 +122,22 @@ class AsyncSender:
                     raise
             await asyncio.sleep(pause)
             attempt += 1
+
+    async def stream(self, call: Call[A]) -> AsyncIterator[bytes]:
+        """Send once and yield the lines of the answer as they come."""
+        lines = Lines()
+        try:
+            answer = await self.http.send(call.request(self.http.build_request), auth=self.auth, stream=True)
+            async with aclosing(answer):
+                if not answer.is_success:
+                    await answer.aread()
+                    raise problem_of(answer)
+                async for piece in answer.aiter_bytes():
+                    for line in lines.cut(piece):
+                        yield line
+        except httpx.TransportError as error:
+            raise _of_transport(error) from error
+        lines.end()
 
     async def _once(self, call: Call[A]) -> httpx.Response:
         try:

@@ -655,7 +655,8 @@ class LayerFinding(Frozen):
     """What one layer answered: a state of R42 and the evidence it was computed from.
 
     `checks` are counts by the name of the check, `queries` what each of them asked, without values. `versions` are
-    those of the memory that were found, where the layer keeps them; `position` is how far it had followed the log.
+    those of the memory that were found, where the layer keeps them; `position` is how far it had followed the log;
+    `holders` are the exports that hold it.
     """
 
     layer: str
@@ -663,6 +664,7 @@ class LayerFinding(Frozen):
     checks: dict[str, int]
     queries: dict[str, str] = {}
     versions: tuple[int, ...] = ()
+    holders: tuple[UUID, ...] = ()
     position: int | None = None
     at: datetime
 

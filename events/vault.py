@@ -81,6 +81,14 @@ class Vault:
         found = await intern_names(self._database, tenant, _TENANT_ITSELF, lookup, [("subject", outside)])
         return SubjectId(found["subject", outside])
 
+    async def subjects(self, tenant: TenantId) -> list[SubjectId]:
+        """List the persons of a tenant that have a key, by id."""
+        async with self._database.connection() as connection:
+            rows = await connection.fetch(
+                "select distinct subject_id from vault.person where tenant_id = $1 order by subject_id", tenant
+            )
+        return [SubjectId(row["subject_id"]) for row in rows]
+
     async def find_subject(self, tenant: TenantId, outside: str) -> SubjectId | None:
         """Map a person's outside id to the internal one, None if nobody of that name was ever seen.
 

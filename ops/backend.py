@@ -1,7 +1,7 @@
 """Everything behind the door, as one object."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import compress
@@ -24,7 +24,9 @@ from services.forgetting.where import Locations
 from services.recall.catalogue import Catalogue
 from services.recall.contexts import Contexts
 from services.recall.explain import Explainer
+from services.recall.export import Exporter
 from services.recall.reads import Traces
+from services.recall.register import Register
 from services.remembering.choose import Chooser
 from services.remembering.inbox import Inbox
 from services.remembering.ingest import Ingest
@@ -39,6 +41,7 @@ from services.wire.choices import (
     SuppressionView,
 )
 from services.wire.explain import Explanation
+from services.wire.exports import ExportDetail, ExportPage, Purpose
 from services.wire.inbox import InboxEntry, InboxPage, SettledView
 from services.wire.memories import MemoryDetail, MemoryPage, MemoryStatus, SuspensionView
 from services.wire.recall import ContextAnswer, ContextRequest, SearchAnswer, SearchRequest
@@ -73,6 +76,8 @@ class System:
     explainer: Explainer
     locations: Locations
     traces: Traces
+    exporter: Exporter
+    register: Register
     receipt_book: Receipts
     task_states: Tasks
     vault: Vault
@@ -288,6 +293,18 @@ class System:
             if done or asyncio.get_running_loop().time() > deadline:
                 return receipt
             await asyncio.sleep(_POLL_S)
+
+    def export(self, owner: Scope | TenantId, purpose: Purpose) -> AsyncIterator[bytes]:
+        """Yield an export line by line."""
+        return self.exporter.lines(owner, purpose)
+
+    async def exports(self, owner: Scope | TenantId) -> ExportPage:
+        """List the newest exports of an owner."""
+        return await self.register.page(owner)
+
+    async def export_detail(self, owner: Scope | TenantId, export_id: UUID) -> ExportDetail | None:
+        """Say which lines of an export have been forgotten since."""
+        return await self.register.show(owner, export_id)
 
     async def receipt(self, scope: Scope, receipt_id: EventId) -> ReceiptView | None:
         """Show how far one deletion has come."""

@@ -47,6 +47,7 @@ from services.describing.matcher import Matcher
 from services.extraction.extractor import Extractor, Rules
 from services.forgetting.append_only import AppendOnlyFile
 from services.forgetting.caches import CacheLayer, CacheProbe
+from services.forgetting.exported import Exported, ExportProbe
 from services.forgetting.finisher import Finisher
 from services.forgetting.forget import Forgetter
 from services.forgetting.keywords import KeywordProbe
@@ -69,8 +70,10 @@ from services.recall.cache import RecallCache
 from services.recall.catalogue import Catalogue
 from services.recall.contexts import Contexts
 from services.recall.explain import Explainer
+from services.recall.export import Exporter
 from services.recall.reads import Traces
 from services.recall.recall import Recall
+from services.recall.register import Register
 from services.remembering.choose import Chooser
 from services.remembering.inbox import Inbox
 from services.remembering.ingest import Ingest
@@ -304,6 +307,8 @@ class Composition:
             explainer=Explainer(reader, keeper),
             locations=Locations(reader),
             traces=Traces(reader, keeper),
+            exporter=Exporter(reader, keeper, Catalogue(reader, keeper), Register(reader)),
+            register=Register(reader),
             receipt_book=Receipts(reader, keeper, self.schedule),
             task_states=TaskStates(keeper, self.log("appender"), reader),
             vault=keeper,
@@ -359,6 +364,7 @@ class Composition:
                 TaskTexts(eraser, self.vault("eraser")),
                 Reads(eraser),
                 CacheLayer(self.recall_cache),
+                Exported(eraser),
                 DeadLetters(eraser, self.vault("eraser")),
                 self.append_only_file,
             ),
@@ -372,6 +378,7 @@ class Composition:
                 DeadLetterProbe(letters_read),
                 CacheProbe(self.recall_cache),
                 TaskTextsProbe(prober, self.vault("opener")),
+                ExportProbe(prober),
                 NotConfigured("summary_store"),
                 NotConfigured("backup_manifest"),
             ),

@@ -15,6 +15,8 @@ from events.model import ConsentGiven, ConsentWithdrawn, MemoryId, Scope, Suppre
 from events.postgres import Connection
 
 SUPPRESSION_PART: Final = "suppression"
+TRAINING: Final = "training"
+"""Not a sensitive class but a use: that what is kept of a person may go into sets for training and evaluation (R46)."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,5 +1,6 @@
 """The command line: `cenotaph`."""
 
+from ops.cli import export as exporting
 from ops.cli import keys, letters
 from ops.cli.access import create, tenant, token
 from ops.cli.audit import audit
@@ -48,6 +49,9 @@ app.add_typer(tenant, name="tenant")
 for name, action in letters.COMMANDS.items():
     letters.letters.command(name)(expanded(action))
 app.add_typer(letters.letters, name="dead-letters")
+for name, action in exporting.COMMANDS.items():
+    exporting.exports.command(name)(expanded(action))
+app.add_typer(exporting.exports, name="export")
 for name, action in keys.COMMANDS.items():
     keys.keys.command(name)(expanded(action))
 app.add_typer(keys.keys, name="keys")

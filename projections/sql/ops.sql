@@ -107,6 +107,49 @@ create table ops.locating (
   locations   jsonb -- null where this person never had such a memory
 );
 
+-- files that left: one row each, and which memories they hold; no content (R46)
+create table ops.export (
+  export_id  uuid primary key,
+  tenant_id  uuid not null,
+  subject_id uuid, -- null: a tenant's, over the persons who agreed
+  purpose    text not null check (purpose in ('download', 'training', 'evaluation')),
+  at         timestamptz not null,
+  digest     text -- SHA-256 of its lines; null until the last one left
+);
+create index export_owner on ops.export (tenant_id, subject_id, at desc);
+
+create table ops.exported (
+  export_id  uuid not null,
+  tenant_id  uuid not null,
+  subject_id uuid not null,
+  memory_id  uuid not null,
+  version    integer not null, -- 0: a candidate that was held
+  barred_at  timestamptz, -- when it was forgotten: no later export holds it
+  primary key (export_id, memory_id, version)
+);
+create index exported_memory on ops.exported (memory_id);
+
+-- a tenant without a person ('tenant', which is an error everywhere else) sees its own exports and what they hold, and nothing else in the database
+do $$
+declare name text;
+begin
+  foreach name in array array['export', 'exported'] loop
+    execute format('alter table ops.%I enable row level security', name);
+    execute format('alter table ops.%I force row level security', name);
+    execute format('create policy owner on ops.%I to %I using (true) with check (true)', name, current_user);
+    execute format('create policy system on ops.%I to cenotaph_eraser, cenotaph_prober using (true) with check (true)', name);
+  end loop;
+end $$;
+create policy reader on ops.export to cenotaph_reader using (
+  tenant_id = current_setting('cenotaph.tenant')::uuid
+  and case current_setting('cenotaph.subject') when 'tenant' then subject_id is null
+      else subject_id = current_setting('cenotaph.subject')::uuid end);
+create policy reader on ops.exported to cenotaph_reader using (
+  tenant_id = current_setting('cenotaph.tenant')::uuid
+  and case current_setting('cenotaph.subject')
+      when 'tenant' then exists (select from ops.export e where e.export_id = exported.export_id)
+      else subject_id = current_setting('cenotaph.subject')::uuid end);
+
 do $$
 declare name text;
 begin
@@ -130,6 +173,10 @@ grant execute on function ops.record_read_v1 to cenotaph_reader;
 grant execute on function ops.lock_reads_v1 to cenotaph_eraser;
 grant select on ops.erasure to cenotaph_reader;
 grant select, update, delete on ops.read, ops.locating to cenotaph_eraser;
+grant select, insert on ops.export, ops.exported to cenotaph_reader;
+grant update (digest) on ops.export to cenotaph_reader;
+grant select on ops.exported to cenotaph_eraser, cenotaph_prober;
+grant update (barred_at) on ops.exported to cenotaph_eraser;
 grant select, insert, update on ops.erasure to cenotaph_eraser;
 grant select, insert, delete on ops.dead_letter to cenotaph_eraser;
 grant insert, select (stream, entry_id) on ops.dead_letter to cenotaph_appender; -- so that parking twice keeps one

@@ -16,6 +16,9 @@ from services.api.problem import Refusal
 
 _KEY = HTTPBearer(scheme_name="tenant key", description="`cnk_<id>_<secret>`; mints tokens only", auto_error=False)
 _TOKEN = HTTPBearer(scheme_name="token", description="A short token of POST /v1/tokens", auto_error=False)
+_EITHER = HTTPBearer(
+    scheme_name="token or tenant key", description="A person's own token, or the tenant's key", auto_error=False
+)
 
 _HINT = "a token of the role {role} may not do this ({right}); mint one with POST /v1/tokens for the role {able}"
 
@@ -87,6 +90,15 @@ def allowed(right: Right) -> Callable[[TokenCredential], Awaitable[Scope]]:
     return scope_of
 
 
+async def _exporter(door: TheDoor, bearer: Annotated[Bearer, Security(_EITHER)]) -> Scope | TenantId:
+    credential = await credential_of(door, bearer)
+    if isinstance(credential, TenantCredential):
+        return credential.tenant_id
+    if not may(credential.role, Right.EXPORT):
+        raise _forbidden(_HINT.format(role=credential.role, right="export", able=_able(Right.EXPORT)))
+    return credential.scope
+
+
 Tenant = Annotated[TenantId, Depends(_tenant)]
 Reader = Annotated[TokenRole, Depends(_reader)]
 MayWriteTurns = Annotated[Scope, Depends(allowed(Right.WRITE_TURNS))]
@@ -96,5 +108,6 @@ MayForget = Annotated[Scope, Depends(allowed(Right.FORGET))]
 MayChoose = Annotated[Scope, Depends(allowed(Right.CHOOSE))]
 MayReadTasks = Annotated[Scope, Depends(allowed(Right.READ_TASKS))]
 MayWriteTasks = Annotated[Scope, Depends(allowed(Right.WRITE_TASKS))]
+MayExport = Annotated[Scope | TenantId, Depends(_exporter)]
 MayReadReceipts = Annotated[Scope, Depends(allowed(Right.READ_RECEIPTS))]
 MayReadTraces = Annotated[Scope, Depends(allowed(Right.READ_TRACES))]

@@ -1,6 +1,6 @@
 """What the door needs from the rest of the system."""
 
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
 from datetime import datetime
 from typing import Protocol
 from uuid import UUID
@@ -10,6 +10,7 @@ from services.access.rights import TokenRole
 from services.replay.standing import Standing
 from services.wire.choices import ConsentPage, ForgetPreview, SuppressionPage, SuppressionView
 from services.wire.explain import Explanation
+from services.wire.exports import ExportDetail, ExportPage, Purpose
 from services.wire.inbox import InboxPage, SettledView
 from services.wire.memories import MemoryDetail, MemoryPage, MemoryStatus, SuspensionView
 from services.wire.recall import ContextAnswer, ContextRequest, SearchAnswer, SearchRequest
@@ -186,6 +187,18 @@ class Backend(Protocol):
         Raises:
             BadInputError: The cursor is not one this method gave out.
         """
+        ...
+
+    def export(self, owner: Scope | TenantId, purpose: Purpose) -> AsyncIterator[bytes]:
+        """Yield an export line by line: a person's own, or a tenant's over those who agreed."""
+        ...
+
+    async def exports(self, owner: Scope | TenantId) -> ExportPage:
+        """List the newest exports of an owner."""
+        ...
+
+    async def export_detail(self, owner: Scope | TenantId, export_id: UUID) -> ExportDetail | None:
+        """Say which lines of an export have been forgotten since."""
         ...
 
     async def receipt(self, scope: Scope, receipt_id: EventId) -> ReceiptView | None:

@@ -11,6 +11,7 @@ from pydantic.json_schema import models_json_schema
 from services.api.minting import TokenRequest
 from services.api.problem import MEDIA_TYPE, Problem
 from services.wire.choices import ConsentRequest, DescribeRequest, ForgetDescribedRequest
+from services.wire.exports import ExportedMemory, ExportHead, ExportRequest, ExportTail
 from services.wire.recall import ContextRequest, SearchRequest
 from services.wire.receipts import ForgetRequest, PreviewRequest
 from services.wire.tasks import TaskChange, TaskStart
@@ -24,6 +25,10 @@ _MODELS: tuple[type[BaseModel], ...] = (
     ConsentRequest,
     ContextRequest,
     DescribeRequest,
+    ExportedMemory,
+    ExportHead,
+    ExportRequest,
+    ExportTail,
     ForgetDescribedRequest,
     ForgetRequest,
     PreviewRequest,

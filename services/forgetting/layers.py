@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Final, Literal, Protocol
+from uuid import UUID
 
 import structlog
 
@@ -15,7 +16,7 @@ from services.forgetting.question import Question
 log = structlog.get_logger(__name__)
 
 State = Literal["absent", "purged", "masked", "drained", "unreclaimed", "not_configured", "cannot_prove", "present"]
-REPORTED: Final = frozenset({"neighbours", "asked", "entries", "of", "queries", "since_s", "lives_s"})
+REPORTED: Final = frozenset({"neighbours", "asked", "entries", "exports", "of", "queries", "since_s", "lives_s"})
 """Counts that are no hits: they are only told."""
 
 
@@ -95,6 +96,7 @@ def finding(
     *,
     position: int | None = None,
     versions: Sequence[int] = (),
+    holders: Sequence[UUID] = (),
 ) -> LayerFinding:
     """Compute a layer's state from its counts: any hit means it is still there.
 
@@ -105,6 +107,7 @@ def finding(
         queries: what each check asked, without values; a state that no query is named for proves nothing.
         position: how far a layer that follows the log had followed it.
         versions: of the memory, that were found.
+        holders: exports that hold it.
     """
     return LayerFinding(
         layer=layer,
@@ -112,6 +115,7 @@ def finding(
         checks=dict(checks),
         queries=dict(queries),
         versions=tuple(versions),
+        holders=tuple(holders),
         position=position,
         at=datetime.now(UTC),
     )

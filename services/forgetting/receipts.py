@@ -102,6 +102,7 @@ class Receipts:
                         state=each.state,
                         checks=each.checks,
                         queries=each.queries,
+                        holders=each.holders,
                         position=each.position,
                         at=each.at,
                     )

@@ -216,6 +216,7 @@ def _view(
             "valid_until": body.valid_until,
             "sources": sources,
             "reason": fact.gate if held else None,
+            "sensitivity": body.sensitivity,
         }
     )
 

@@ -19,7 +19,7 @@ from events.model import (
 )
 from events.postgres import Database
 from events.vault import Vault
-from projections.choices import SUPPRESSION_PART, Choices, open_choices
+from projections.choices import SUPPRESSION_PART, TRAINING, Choices, open_choices
 from services.governance.folding import plain
 from services.governance.policy import Policy
 
@@ -42,8 +42,8 @@ class Chooser:
 
     @property
     def classes(self) -> frozenset[str]:
-        """The sensitive classes of the policy."""
-        return self._policy.sensitive
+        """The sensitive classes of the policy, and the use as training data: nothing of them without consent."""
+        return self._policy.sensitive | {TRAINING}
 
     async def show(self, scope: Scope) -> Choices:
         """Read the choices that stand."""
@@ -57,8 +57,8 @@ class Chooser:
         Raises:
             BadInputError: the policy knows no such class.
         """
-        if sensitivity not in self._policy.sensitive:
-            raise BadInputError(f"no such class; known are {', '.join(sorted(self._policy.sensitive))}")
+        if sensitivity not in self.classes:
+            raise BadInputError(f"no such class; known are {', '.join(sorted(self.classes))}")
         consents = (await self.show(scope)).consents
         if sensitivity not in (consents.given if given else consents.withdrawn):
             event = ConsentGiven(sensitivity=sensitivity) if given else ConsentWithdrawn(sensitivity=sensitivity)

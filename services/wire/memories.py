@@ -55,6 +55,7 @@ class MemoryView(Frozen):
     valid_until: datetime | None = None
     sources: tuple[Source, ...] = ()
     reason: str | None = None
+    sensitivity: str | None = None
     withheld: Literal["consent_withdrawn", "needs_consent", "suspended"] | None = None
 
 

@@ -2,6 +2,7 @@
 
 from datetime import datetime
 from typing import Annotated, Literal, Self
+from uuid import UUID
 
 from pydantic import Field, model_validator
 from pydantic_core import PydanticCustomError
@@ -53,12 +54,14 @@ class LayerView(Frozen):
     """What one layer answered, and the evidence that was computed from.
 
     `checks` are counts, `queries` what each asked, without values; `position` is how far it had followed the log.
+    `holders` are the exports that hold it, files outside that nothing here can erase.
     """
 
     layer: str
     state: Literal["absent", "purged", "masked", "drained", "unreclaimed", "not_configured", "cannot_prove", "present"]
     checks: dict[str, int]
     queries: dict[str, str] = Field(default_factory=dict)
+    holders: tuple[UUID, ...] = ()
     position: int | None = None
     at: datetime
 

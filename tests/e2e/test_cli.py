@@ -126,7 +126,22 @@ def test_remember_recall_forget(up: Up) -> None:
     assert [each["status"] for each in listed] == ["held", "active"]
     assert re.search(r"active +preference +喜欢北京烤鸭", ok(up.env, "memories"))
 
+    assert re.search(r"vector_index +yes +1", ok(up.env, "where", cited[1]))
+    file = up.data.parent / "export.jsonl"
+    assert "lies in a folder of cenotaph" in run(up.env, "export", "write", str(up.data / "export.jsonl")).stderr
+    assert "exported 2 memories" in ok(up.env, "export", "write", str(file))
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+    assert "nothing of it has been forgotten" in ok(up.env, "export", "check", str(file))
+    lines = [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
+    (number,) = [count for count, line in enumerate(lines, 1) if line.get("memory_id") == cited[1]]
+
     assert "signature verified" in (shown := ok(up.env, "forget", cited[1], "--yes"))
+    gone = run(up.env, "export", "check", str(file))
+    assert (gone.returncode, gone.stdout) == (1, f"forgotten since: line {number}\n")
+    file.write_text(file.read_text(encoding="utf-8").replace("烤鸭", "烤鹅"), encoding="utf-8")
+    assert "cut-short" in run(up.env, "export", "check", str(file)).stderr
+    assert lines[-1]["export_id"] in ok(up.env, "export", "list")
+    assert re.search(r"vector_index +no", ok(up.env, "where", cited[1]))
     assert "deletion_propagated" in shown
     assert "vector_index" in shown
     assert "北京烤鸭" not in ok(up.env, "recall", "晚饭吃什么，北京烤鸭？")

@@ -41,6 +41,7 @@ COLUMN = {
 PRIVATE = (
     *("log.event", "log.body", "log.fence", "facts.subject", "facts.memory", "keywords.entry"),
     *("sessions.turn", "sessions.message", "tasks.task", "tasks.item", "ops.read", "ops.erasure", "ops.locating"),
+    *("ops.export", "ops.exported"),
 )
 NOT_ALLOWED = (asyncpg.InsufficientPrivilegeError,)
 
@@ -80,6 +81,12 @@ async def world(stores: Stores) -> World:
                 "insert into ops.locating (request_id, tenant_id, subject_id, memory_id) values ($1, $2, $3, $1)",
                 *owner,
             )
+            await connection.execute(
+                "insert into ops.export (export_id, tenant_id, subject_id, purpose, at)"
+                " values ($1, $2, $3, 'download', now())",
+                *owner,
+            )
+            await connection.execute("insert into ops.exported values ($1, $2, $3, $1, 1)", *owner)
             await connection.execute(
                 "insert into ops.erasure (tombstone, tenant_id, subject_id, memory_id, requested_at)"
                 " values ($1, $2, $3, $1, now())",

@@ -17,7 +17,19 @@ from events.model import EVENT_TYPES
 from ops.cli import app
 from ops.settings import Settings
 from services.api.minting import TokenRequest
-from services.api.routes import choices, health, inbox, memories, recall, receipts, tasks, tokens, traces, turns
+from services.api.routes import (
+    choices,
+    exports,
+    health,
+    inbox,
+    memories,
+    recall,
+    receipts,
+    tasks,
+    tokens,
+    traces,
+    turns,
+)
 from services.wire.limits import Limits
 from services.wire.reading import read
 from services.wire.recall import ContextRequest, SearchRequest
@@ -212,7 +224,7 @@ def test_the_table_of_calls_is_the_door() -> None:
     """Every route has its row, and every row is a route."""
     routes = {
         f"{method} {re.sub(r':path', '', route.path)}"
-        for noun in (tokens, turns, recall, memories, inbox, choices, tasks, receipts, traces, health)
+        for noun in (tokens, turns, recall, memories, inbox, choices, tasks, exports, receipts, traces, health)
         for route in noun.router.routes
         if hasattr(route, "methods")
         for method in route.methods

@@ -1,6 +1,8 @@
 """A `Backend` that remembers what it was asked and answers from values a test sets."""
 
+from collections.abc import AsyncIterator
 from datetime import UTC, datetime
+from hashlib import sha256
 from typing import Any, Literal
 from uuid import UUID, uuid5
 
@@ -17,6 +19,7 @@ from services.wire.choices import (
     SuppressionView,
 )
 from services.wire.explain import Explanation
+from services.wire.exports import ExportDetail, ExportPage, ExportView, Line, Purpose
 from services.wire.inbox import InboxEntry, InboxPage, SettledView
 from services.wire.memories import MemoryDetail, MemoryPage, MemoryStatus, MemoryView, Source, SuspensionView
 from services.wire.recall import (
@@ -301,6 +304,28 @@ class RecordingBackend:
             task_id="周报/7", round=1, status="running", version=1, errors=0, started_at=NOW, expires_at=NOW
         )
         return TaskPage(tasks=(one,), next_cursor=cursor)
+
+    async def export(self, owner: Scope | TenantId, purpose: Purpose) -> AsyncIterator[bytes]:
+        """Yield two lines, the last with the digest of the first."""
+        self._called("export", owner, purpose)
+        head = b'{"schema":"cenotaph.export/1"}\n'
+        yield head
+        yield b'{"digest":"' + sha256(head).hexdigest().encode() + b'"}\n'
+
+    async def exports(self, owner: Scope | TenantId) -> ExportPage:
+        """Have one."""
+        self._called("exports", owner)
+        return ExportPage(exports=(self._export(),))
+
+    async def export_detail(self, owner: Scope | TenantId, export_id: UUID) -> ExportDetail | None:
+        """Have one line of it forgotten."""
+        self._called("export_detail", owner, export_id)
+        if export_id != RECEIPT:
+            return None
+        return ExportDetail(**self._export().model_dump(), forgotten=(Line(memory_id=MEMORY, version=1),))
+
+    def _export(self) -> ExportView:
+        return ExportView(export_id=RECEIPT, purpose="download", at=NOW, memories=2, digest=DIGEST)
 
     async def receipt(self, scope: Scope, receipt_id: EventId) -> ReceiptView | None:
         """Answer the one receipt there is."""

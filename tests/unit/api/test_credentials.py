@@ -141,3 +141,32 @@ async def test_token_in_the_query(nobody: httpx.AsyncClient, bearer: Callable[[T
     """A token in the address is ignored: addresses end up in logs."""
     token = bearer(TokenRole.AGENT)["Authorization"].removeprefix("Bearer ")
     assert (await nobody.get("/v1/memories", params={"access_token": token})).status_code == 401
+
+
+async def test_exports_are_the_persons_own_or_the_tenants(
+    nobody: httpx.AsyncClient,
+    bearer: Callable[[TokenRole], dict[str, str]],
+    backend: RecordingBackend,
+    scope: Scope,
+) -> None:
+    """A person exports themselves, a tenant key sets for training and evaluation; agents and auditors nothing."""
+    tenant = {"Authorization": f"Bearer {backend.key}"}
+    person = bearer(TokenRole.PERSON)
+    for headers, purpose, status in (
+        (person, "download", 200),
+        (person, "training", 200),
+        (tenant, "training", 200),
+        (tenant, "evaluation", 200),
+        (tenant, "download", 403),
+        (bearer(TokenRole.AGENT), "download", 403),
+        (bearer(TokenRole.AUDITOR), "evaluation", 403),
+        (person, "curiosity", 422),
+    ):
+        answer = await nobody.post("/v1/exports", json={"purpose": purpose}, headers=headers)
+        assert answer.status_code == status, (purpose, answer.text)
+    owners = [args[0] for name, args in backend.calls if name == "export"]
+    assert owners == [scope, scope, scope.tenant_id, scope.tenant_id]
+    for role, status in ((TokenRole.PERSON, 200), (TokenRole.AGENT, 403), (TokenRole.AUDITOR, 403)):
+        assert (await nobody.get("/v1/exports", headers=bearer(role))).status_code == status
+        assert (await nobody.get(f"/v1/exports/{RECEIPT}", headers=bearer(role))).status_code == status
+    assert (await nobody.get(f"/v1/exports/{MEMORY}", headers=tenant)).status_code == 404

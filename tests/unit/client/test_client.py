@@ -1,3 +1,4 @@
+from collections.abc import AsyncIterator
 from datetime import UTC, datetime, timedelta
 from typing import get_args
 
@@ -52,6 +53,35 @@ def test_every_call_blocking(door: Door) -> None:
         assert memory.memory(MEMORY).status == "active"
         assert memory.where(MEMORY).readers == ("person", "agent")
         assert memory.forget(MEMORY) == memory.receipt(RECEIPT) == memory.receipts().receipts[0]
+
+
+async def test_an_export_is_whole_or_an_error(door: Door) -> None:
+    """Lines come as they are; where the last one does not vouch for the others, the caller learns that it is cut."""
+    async with AsyncCenotaph(ADDRESS, transport=door.faulty) as client:
+        memory = client.for_subject(door.backend.key, "user-17", role="person")
+        assert len([line async for line in memory.export()]) == 2
+        assert (await memory.exports()).exports[0].memories == 2
+        assert (await memory.export_detail(RECEIPT)).forgotten[0].memory_id == MEMORY
+        for cut in (b"", b"{}\n", b'{"schema":"x"}\n{"digest":"', b'{"digest":"00"}\n', b"[]\n", b"no json\n"):
+            door.faulty.faults.append(httpx.Response(200, content=cut))
+            with pytest.raises(CenotaphError, match="cut-short"):
+                await drained(memory.export())
+        agent = client.for_subject(door.backend.key, "user-17")
+        with pytest.raises(CenotaphError, match="role person"):
+            await drained(agent.export())
+
+
+async def drained(lines: AsyncIterator[bytes]) -> None:
+    async for _ in lines:
+        pass
+
+
+def test_a_tenant_exports_with_its_key(door: Door) -> None:
+    """The blocking client streams too; a tenant's key is given as the token and may not download."""
+    with Cenotaph(ADDRESS, token=door.backend.key, transport=door.blocking) as tenant:
+        assert len(list(tenant.export("training"))) == 2
+        with pytest.raises(CenotaphError, match="role person"):
+            list(tenant.export("download"))
 
 
 async def test_given_token(door: Door, memory: AsyncCenotaph) -> None:
