@@ -248,6 +248,18 @@ class Receipt(Answer):
     statement: str | None
     signature: str | None
     signing_key: str | None
+    capability: str | None = None
+
+
+class WholePreview(Answer):
+    """What would go with a whole person or tenant, counted; `digest` confirms it."""
+
+    scope: str
+    people: int
+    memories: int
+    turns: int
+    messages: int
+    digest: str
 
 
 class Meant(Memory):

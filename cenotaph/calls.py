@@ -226,6 +226,16 @@ def forget_what(what: What, digest: str | None) -> Call[answers.Receipt]:
     return Call("POST", "/v1/forget", answers.Receipt, sent=what.sent() | _some(digest=digest))
 
 
+def preview_whole(what: Literal["person", "tenant"]) -> Call[answers.WholePreview]:
+    """Count what would go with the whole person, or the tenant."""
+    return Call("GET", f"/v1/{what}/forget", answers.WholePreview)
+
+
+def forget_whole(what: Literal["person", "tenant"], digest: str) -> Call[answers.Receipt]:
+    """Forget the whole person, or the tenant; again gives the same receipt."""
+    return Call("POST", f"/v1/{what}/forget", answers.Receipt, sent={"digest": digest})
+
+
 def suspend(memory_id: UUID, *, suspended: bool) -> Call[answers.Suspension]:
     """Set a memory aside, or use it again."""
     return Call("POST", f"/v1/memories/{memory_id}/{'suspend' if suspended else 'resume'}", answers.Suspension)

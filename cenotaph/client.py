@@ -111,6 +111,22 @@ class Cenotaph:
         """Forget a message, a session or a kind, irreversibly; with a preview's digest only what that showed."""
         return self._sender.send(calls.forget_what(what, digest))
 
+    def preview_person(self) -> answers.WholePreview:
+        """Count what would go with the whole person. Takes the role `person`."""
+        return self._sender.send(calls.preview_whole("person"))
+
+    def forget_person(self, digest: str) -> answers.Receipt:
+        """Forget the whole person for good; only the answer's `capability`, as a token, opens the receipt then."""
+        return self._sender.send(calls.forget_whole("person", digest))
+
+    def preview_tenant(self) -> answers.WholePreview:
+        """Count what would go with the whole tenant. Takes the tenant's key as `token`."""
+        return self._sender.send(calls.preview_whole("tenant"))
+
+    def forget_tenant(self, digest: str) -> answers.Receipt:
+        """Forget the whole tenant for good; only the answer's `capability`, as a token, opens the receipt then."""
+        return self._sender.send(calls.forget_whole("tenant", digest))
+
     def suspend(self, memory_id: UUID) -> answers.Suspension:
         """Set a memory aside: no agent reads it until it is resumed. Nothing is destroyed."""
         return self._sender.send(calls.suspend(memory_id, suspended=True))
@@ -315,6 +331,22 @@ class AsyncCenotaph:
     async def forget_what(self, what: What, digest: str | None = None) -> answers.Receipt:
         """Forget a message, a session or a kind, irreversibly; with a preview's digest only what that showed."""
         return await self._sender.send(calls.forget_what(what, digest))
+
+    async def preview_person(self) -> answers.WholePreview:
+        """Count what would go with the whole person. Takes the role `person`."""
+        return await self._sender.send(calls.preview_whole("person"))
+
+    async def forget_person(self, digest: str) -> answers.Receipt:
+        """Forget the whole person for good; only the answer's `capability`, as a token, opens the receipt then."""
+        return await self._sender.send(calls.forget_whole("person", digest))
+
+    async def preview_tenant(self) -> answers.WholePreview:
+        """Count what would go with the whole tenant. Takes the tenant's key as `token`."""
+        return await self._sender.send(calls.preview_whole("tenant"))
+
+    async def forget_tenant(self, digest: str) -> answers.Receipt:
+        """Forget the whole tenant for good; only the answer's `capability`, as a token, opens the receipt then."""
+        return await self._sender.send(calls.forget_whole("tenant", digest))
 
     async def suspend(self, memory_id: UUID) -> answers.Suspension:
         """Set a memory aside: no agent reads it until it is resumed. Nothing is destroyed."""

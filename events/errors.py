@@ -1,5 +1,7 @@
 """One small tree of errors. Messages name ids and what to do, never what a person said."""
 
+from uuid import UUID
+
 
 class CenotaphError(Exception):
     """Anything cenotaph refuses or cannot do."""
@@ -29,6 +31,13 @@ class UnknownEventError(CenotaphError):
 
 class ScopeError(CenotaphError):
     """Tenant or subject is missing or foreign (R30)."""
+
+
+class ErasedError(CenotaphError):
+    """The person, or the whole tenant, was forgotten: nothing is there, and nothing is taken."""
+
+    def __init__(self, subject: UUID) -> None:
+        super().__init__(f"subject {subject} was forgotten as a whole; nothing of it is kept, and nothing is taken")
 
 
 class BadInputError(CenotaphError):

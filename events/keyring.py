@@ -9,13 +9,14 @@ import hmac
 import os
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from hashlib import sha256
 from uuid import UUID, uuid4
 
 import asyncpg
 
 from events.envelope import DataKey, decrypt, encrypt
-from events.errors import UnavailableError
+from events.errors import ErasedError, UnavailableError
 from events.leases import Lease, Leases
 from events.model import KeyId, Scope, TenantId
 from events.postgres import Connection, Database, Row
@@ -28,11 +29,15 @@ Name = tuple[str, str]
 
 @dataclass(frozen=True, slots=True)
 class PersonKey:
-    """One generation of a person's key, open, with the secret for keyed digests, which no generation changes."""
+    """One generation of a person's key, open, with the secret for keyed digests, which no generation changes.
+
+    `since` is when somebody of the same outside id was forgotten, if that happened: what was said until then stays so.
+    """
 
     generation: int
     secret: bytes = field(repr=False)
     lookup: bytes = field(repr=False)
+    since: datetime | None = None
 
 
 KEY, LOOKUP = b"key", b"lookup"
@@ -53,6 +58,7 @@ def open_person(scope: Scope, row: Row, tenant_key: bytes) -> PersonKey:
         row["generation"],
         decrypt(tenant_key, row["wrapped"], scope.subject_id.bytes + KEY),
         decrypt(tenant_key, row["lookup"], scope.subject_id.bytes + LOOKUP),
+        row["since"],
     )
 
 
@@ -75,6 +81,7 @@ class Keyring:
         self._leases = leases
         self._opened = {newest.generation: newest.secret}
         self._lookup = newest.lookup
+        self.since = newest.since
 
     def digest(self, purpose: str, text: str) -> bytes:
         """Digest a text so that only this person's keyring can recognise it."""
@@ -186,6 +193,9 @@ async def intern_names(
 
     New rows are written in the order of their key: two requests that meet the same new names in another order wait for
     each other one way round, never both.
+
+    Raises:
+        ErasedError: the person was forgotten as a whole: no name is taken any more.
     """
     digests = {name: keyed_digest(lookup, *name) for name in dict.fromkeys(names)}
     async with database.connection() as connection:
@@ -195,7 +205,9 @@ async def intern_names(
             await connection.execute(
                 "insert into vault.alias (tenant_id, subject_id, kind, digest, internal, sealed)"
                 " select $1, $2, k, d, i, s from unnest($3::text[], $4::bytea[], $5::uuid[], $6::bytea[])"
-                " as t(k, d, i, s) order by k, d on conflict do nothing",
+                " as t(k, d, i, s)"
+                " where not exists (select from vault.gone g where g.tenant_id = $1 and g.subject_id = $2)"
+                " order by k, d on conflict do nothing",
                 tenant,
                 subject,
                 [kind for kind, _ in fresh],
@@ -204,6 +216,8 @@ async def intern_names(
                 [encrypt(lookup, outside.encode(), fresh[kind, outside].bytes) for kind, outside in fresh],
             )
             known = await _aliases(connection, tenant, subject, digests)
+    if len(known) < len(digests):
+        raise ErasedError(subject)
     return known
 
 

@@ -12,7 +12,7 @@ import asyncpg
 
 from events.batcher import Batcher
 from events.envelope import Command, SealedCommand, SealedEvent, StoredEvent, finalized_command, seal, stored
-from events.errors import ConcurrencyError, TamperError
+from events.errors import ConcurrencyError, ErasedError, TamperError
 from events.model import CommandId, EventId, KeyId, Position, Scope, SubjectId, TenantId, TurnId
 from events.postgres import Connection, Database, Row
 
@@ -29,9 +29,12 @@ select command, outcome, first_version, last_version from log.append_v1(
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What became of one command; `versions` are the first and last of its events, None on a conflict."""
+    """What became of one command; `versions` are the first and last of its events, None where nothing was appended.
 
-    outcome: Literal["appended", "known", "conflict"]
+    `erased` says that whose stream it is was forgotten as a whole.
+    """
+
+    outcome: Literal["appended", "known", "conflict", "erased"]
     versions: tuple[int, int] | None
 
 
@@ -53,6 +56,7 @@ class EventLog:
 
         Raises:
             ConcurrencyError: the stream moved; nothing was written.
+            ErasedError: the person or the tenant was forgotten; nothing was written.
             UnavailableError: the database does not answer; whether it was written is unknown, repeat the same command.
         """
         return await self.append_sealed(seal(command))
@@ -62,6 +66,8 @@ class EventLog:
         answer = await self._batcher.ask(sealed)
         if answer.outcome == "conflict":
             raise ConcurrencyError(sealed.command.stream, sealed.command.expected or 0)
+        if answer.outcome == "erased":
+            raise ErasedError(sealed.command.scope.subject_id)
         return answer
 
     async def append_many(self, commands: Sequence[Command]) -> list[Answer]:
@@ -270,11 +276,16 @@ async def read_bodies(connection: Connection, event_ids: Iterable[EventId]) -> d
 
 
 async def fenced(connection: Connection, scope: Scope, targets: Iterable[UUID | KeyId]) -> set[UUID]:
-    """Say which of these memories, messages or keys may not be read again."""
+    """Say which of these memories, messages or keys may not be read again: all, where the whole person may not."""
+    wanted = set[UUID](targets)
+    whole = {scope.tenant_id, scope.subject_id}
     rows = await connection.fetch(
-        "select target from log.fence where tenant_id = $1 and target = any($2::uuid[])", scope.tenant_id, list(targets)
+        "select target from log.fence where tenant_id = $1 and target = any($2::uuid[])",
+        scope.tenant_id,
+        [*whole, *wanted],
     )
-    return {row["target"] for row in rows}
+    found = {row["target"] for row in rows}
+    return wanted if found & whole else found
 
 
 async def expired(connection: Connection, scope: Scope, targets: Iterable[UUID]) -> set[UUID]:

@@ -35,8 +35,9 @@ cross join lateral (select q.generation, q.wrapped from vault.person q
 where p.tenant_id = $1 and p.tenant_generation < $2
 limit $3 for no key update of p"""
 _WRITE_PEOPLE = """
-insert into vault.person (tenant_id, subject_id, generation, tenant_generation, wrapped, lookup)
-select $1, s, g, $2, w, l from unnest($3::uuid[], $4::integer[], $5::bytea[], $6::bytea[]) as t(s, g, w, l)
+insert into vault.person (tenant_id, subject_id, generation, tenant_generation, wrapped, lookup, since)
+select $1, s, g, $2, w, l, (select max(p.since) from vault.person p where p.tenant_id = $1 and p.subject_id = s)
+from unnest($3::uuid[], $4::integer[], $5::bytea[], $6::bytea[]) as t(s, g, w, l)
 on conflict (tenant_id, subject_id, generation) do update
   set tenant_generation = excluded.tenant_generation, wrapped = excluded.wrapped, lookup = excluded.lookup"""
 # one that is locked is about to be destroyed: waiting for it could end in a deadlock

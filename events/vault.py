@@ -14,7 +14,7 @@ import asyncpg
 
 from events.batcher import Batcher
 from events.envelope import encrypt
-from events.errors import EpochGoneError, ScopeError, TamperError, UnavailableError
+from events.errors import EpochGoneError, ErasedError, ScopeError, TamperError, UnavailableError
 from events.keyring import KEY, LOOKUP, Keyring, PersonKey, find_names, intern_names, open_person
 from events.leases import AHEAD, Lease, Leases
 from events.model import KeyId, Scope, SubjectId, TenantId
@@ -26,6 +26,15 @@ _TENANT_ITSELF = UUID(int=0)
 _TRIES = 5  # a roll changes a tenant's key once
 _AT_ONCE, _BATCH = 2, 256  # what many requests ask at once is one statement and one commit
 _KEPT_PEOPLE, _KEPT_S = 1024, 60.0  # wrapped rows, as they are in the vault
+_LEFT = {
+    "data_keys": "select count(*) from vault.data_key"
+    " where tenant_id = $1 and ($2::uuid is null or subject_id = $2) and subject_id <> $3",
+    "people": "select count(*) from vault.person"
+    " where tenant_id = $1 and ($2::uuid is null or subject_id = $2) and subject_id <> $3",
+    "outside_ids": "select count(*) from vault.alias"
+    " where tenant_id = $1 and ($2::uuid is null or subject_id = $2) and subject_id <> $3 and since is null"
+    " and subject_id <> '00000000-0000-0000-0000-000000000000'",
+}
 EPOCH_LOCK = "select pg_advisory_xact_lock(hashtext('vault.epoch'))"
 """Held by whoever puts a tenant under an epoch or takes one out of use."""
 
@@ -110,12 +119,15 @@ class Vault:
 
         Raises:
             ScopeError: no such tenant, or no such person where this process may not make one.
+            ErasedError: the person, or the whole tenant, was forgotten.
             UnavailableError: the tenant's key keeps changing.
         """
         for _ in range(_TRIES):
             newest = await self._kept_key(scope) or await self._person_key(scope, None)
             if newest is not None:
                 return Keyring(self._database, scope, newest, self._person_key, self._leases)
+            if await self._is_gone(scope):
+                raise ErasedError(scope.subject_id)
             try:
                 await self._create_person(scope)
             except asyncpg.InsufficientPrivilegeError:  # an opener makes nobody
@@ -133,6 +145,65 @@ class Vault:
                 list(key_ids),
             )
         return len(gone)
+
+    async def erase_person(self, scope: Scope, at: datetime) -> int:
+        """Destroy everything of a person for good, in one transaction; return how many data keys went.
+
+        Of the outside id only a keyed digest stays, under a new internal id, so that what was said until `at` is not
+        taken again when somebody of that name comes back.
+        """
+        where = (scope.tenant_id, scope.subject_id)
+        async with self._database.transaction() as connection:
+            await connection.execute("insert into vault.gone values ($1, $2) on conflict do nothing", *where)
+            gone = await connection.execute(
+                "delete from vault.data_key where tenant_id = $1 and subject_id = $2", *where
+            )
+            await connection.execute("delete from vault.person where tenant_id = $1 and subject_id = $2", *where)
+            await connection.execute("delete from vault.alias where tenant_id = $1 and subject_id = $2", *where)
+            await connection.execute(
+                "update vault.alias set internal = $3, sealed = '', since = $4"
+                " where internal = $2 and tenant_id = $1 and subject_id = $5",
+                *where,
+                uuid4(),
+                at,
+                _TENANT_ITSELF,
+            )
+        return int(gone.rpartition(" ")[2])
+
+    async def erase_tenant(self, tenant: TenantId) -> None:
+        """Bar a tenant for good: nobody of it gets a key again. People go one by one, the tenant's own key last."""
+        async with self._database.connection() as connection:
+            await connection.execute(
+                "insert into vault.gone values ($1, $2) on conflict do nothing", tenant, _TENANT_ITSELF
+            )
+
+    async def drop_tenant(self, tenant: TenantId) -> None:
+        """Destroy what is left of a tenant: its names and its key, under which nothing is wrapped any more."""
+        async with self._database.transaction() as connection:
+            await connection.execute("delete from vault.data_key where tenant_id = $1", tenant)
+            await connection.execute("delete from vault.person where tenant_id = $1", tenant)
+            await connection.execute("delete from vault.alias where tenant_id = $1", tenant)
+            await connection.execute("delete from vault.tenant where tenant_id = $1", tenant)
+
+    async def discard(self, scope: Scope) -> None:
+        """Destroy a person's keys and nothing else of it: for one that was made for a purpose and has no name."""
+        where = (scope.tenant_id, scope.subject_id)
+        async with self._database.transaction() as connection:
+            await connection.execute("delete from vault.data_key where tenant_id = $1 and subject_id = $2", *where)
+            await connection.execute("delete from vault.person where tenant_id = $1 and subject_id = $2", *where)
+
+    async def people(self, tenant: TenantId) -> list[SubjectId]:
+        """Name everybody of a tenant who still has a key."""
+        async with self._database.connection() as connection:
+            rows = await connection.fetch(
+                "select distinct subject_id from vault.person where tenant_id = $1 order by 1", tenant
+            )
+        return [SubjectId(row["subject_id"]) for row in rows]
+
+    async def left_of(self, tenant: TenantId, subject: SubjectId | None, but: SubjectId) -> dict[str, int]:
+        """Count what is left of a person, or of a whole tenant, by table; one subject, and a forgotten name, aside."""
+        async with self._database.connection() as connection:
+            return {name: await connection.fetchval(query, tenant, subject, but) for name, query in _LEFT.items()}
 
     async def present(self, key_ids: Iterable[KeyId]) -> set[KeyId]:
         """Say which data keys still exist."""
@@ -202,7 +273,7 @@ class Vault:
         async with self._database.connection() as connection:
             rows = await connection.fetch(
                 "select distinct on (w.n)"
-                " w.n, t.epoch_id, t.wrapped as tenant_wrapped, p.generation, p.wrapped, p.lookup"
+                " w.n, t.epoch_id, t.wrapped as tenant_wrapped, p.generation, p.wrapped, p.lookup, p.since"
                 " from unnest($1::uuid[], $2::uuid[], $3::integer[]) with ordinality"
                 " as w(tenant_id, subject_id, generation, n)"
                 " join vault.person p on p.tenant_id = w.tenant_id and p.subject_id = w.subject_id"
@@ -231,6 +302,15 @@ class Vault:
             )
         return [None] * len(leases)
 
+    async def _is_gone(self, scope: Scope) -> bool:
+        async with self._database.connection() as connection:
+            found: bool = await connection.fetchval(
+                "select exists (select from vault.gone where tenant_id = $1 and subject_id = any($2::uuid[]))",
+                scope.tenant_id,
+                [scope.subject_id, _TENANT_ITSELF],
+            )
+        return found
+
     async def _tenant(self, tenant: TenantId) -> Row | None:
         async with self._database.connection() as connection:
             return await connection.fetchrow(
@@ -250,8 +330,11 @@ class Vault:
         async with self._database.connection() as connection:
             with suppress(asyncpg.ForeignKeyViolationError):
                 await connection.execute(
-                    "insert into vault.person (tenant_id, subject_id, generation, tenant_generation, wrapped, lookup)"
-                    " values ($1, $2, 1, $3, $4, $5) on conflict do nothing",
+                    "insert into vault.person"
+                    " (tenant_id, subject_id, generation, tenant_generation, wrapped, lookup, since)"
+                    " select $1, $2, 1, $3, $4, $5, (select since from vault.alias where internal = $2)"
+                    " where not exists (select from vault.gone where tenant_id = $1 and subject_id = $2)"
+                    " on conflict do nothing",
                     scope.tenant_id,
                     scope.subject_id,
                     row["generation"],

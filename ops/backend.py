@@ -16,7 +16,7 @@ from projections.follower import position_of
 from services.access.keys import KeyStore, tenant_of
 from services.access.rights import TokenRole
 from services.forgetting.forget import Forgetter
-from services.forgetting.previews import Preview, Previews
+from services.forgetting.previews import Preview, Previews, whole_digest
 from services.forgetting.receipts import Receipts
 from services.forgetting.selection import wanted_of
 from services.forgetting.suspend import Suspender
@@ -45,7 +45,7 @@ from services.wire.exports import ExportDetail, ExportPage, Purpose
 from services.wire.inbox import InboxEntry, InboxPage, SettledView
 from services.wire.memories import MemoryDetail, MemoryPage, MemoryStatus, SuspensionView
 from services.wire.recall import ContextAnswer, ContextRequest, SearchAnswer, SearchRequest
-from services.wire.receipts import ReceiptPage, ReceiptView, What
+from services.wire.receipts import ReceiptPage, ReceiptView, What, WholePreview
 from services.wire.tasks import TaskChange, TaskPage, TaskStart, TaskView
 from services.wire.traces import TraceView
 from services.wire.turns import TurnAnswer, TurnIn, TurnOutcome
@@ -177,6 +177,22 @@ class System:
         wanted = await wanted_of(await self.vault.keyring(scope), what)
         preview = None if wanted is None else await self.previews.preview_wanted(scope, wanted)
         return None if preview is None else await self._shown(scope, preview, reader)
+
+    async def preview_whole(self, scope: Scope, what: Literal["person", "tenant"]) -> WholePreview:
+        """Count what would go with a whole person or tenant."""
+        return await self.previews.preview_whole(scope, what)
+
+    async def forget_whole(self, scope: Scope, what: Literal["person", "tenant"], digest: str) -> ReceiptView:
+        """Fence a whole person or tenant, then give the erasing worker a moment to finish before answering.
+
+        Raises:
+            PreviewChangedError: the digest names somebody else; nothing was forgotten.
+        """
+        if digest != whole_digest(scope, what):
+            raise PreviewChangedError("the digest is not that of the preview; nothing was forgotten")
+        receipt = await self._receipt(scope, await self.forgetter.forget_whole(scope, what, _PERSON))
+        assert receipt is not None, "its tombstone was just written"  # noqa: S101 - narrows the type
+        return receipt
 
     async def suspend(self, scope: Scope, memory_id: MemoryId, *, suspended: bool) -> SuspensionView | None:
         """Set a memory aside, or use it again."""

@@ -37,7 +37,7 @@ from projections.index import IndexReader
 from projections.keywords import Keywords
 from projections.milvus import Milvus
 from projections.mirror import Mirror, TablesMirror
-from projections.model import Projection, Tables
+from projections.model import READ_MODELS, Projection, Tables
 from projections.sessions import Sessions
 from projections.tasks import Tasks
 from projections.vector_index import VectorIndex
@@ -63,6 +63,8 @@ from services.forgetting.semantic import Answer, ReadPathProbe, VectorLayer, Vec
 from services.forgetting.suspend import Suspender
 from services.forgetting.tables import Followed, KeyProbe, NotConfigured, Reads, table_probes
 from services.forgetting.where import Locations, Locator
+from services.forgetting.whole import Whole
+from services.forgetting.whole_probes import AgentProbe, BodiesProbe, RowsProbe, VaultProbe, VectorsProbe
 from services.forgetting.working import TaskTexts, TaskTextsProbe
 from services.governance.judge import GATES, Gate
 from services.governance.policy import shipped_policy
@@ -100,6 +102,8 @@ Closer = Callable[[], Awaitable[None]]
 Work = Callable[[], Awaitable[None]]
 
 _PROBE_ANSWERS = 10
+_PURGE_S = 120.0
+_LAYERS: Mapping[str, str] = {"keywords": "keyword_index", "sessions": "recent_turns"}
 _SIGN_S = 2.0
 _TURNS_AT_ONCE = 2
 
@@ -385,6 +389,39 @@ class Composition:
         )
 
     @cached_property
+    def whole_registry(self) -> Registry:
+        """Every layer, and its probe, of a person or a tenant that is forgotten as a whole."""
+        eraser, prober = self.log("eraser"), self.log("prober")
+        queues = QueueProbe(self.endpoints.redis_url)
+        self._closers.append(queues.close)
+        tables = [model for model in READ_MODELS if model != self.vectors.name]
+        return Registry(
+            layers=(
+                *(Followed(_LAYERS.get(model, model), model, eraser) for model in tables),
+                VectorLayer(eraser, self.vectors),
+                Whole(eraser, self.vault("eraser")),
+                CacheLayer(self.recall_cache),
+                Exported(eraser),
+                self.append_only_file,
+            ),
+            probes=(
+                BodiesProbe(prober),
+                *(RowsProbe(_LAYERS.get(model, model), prober, model) for model in tables),
+                RowsProbe("records", prober, None),
+                VaultProbe(self.vault("opener")),
+                VectorsProbe(prober, self.endpoints.milvus_uri),
+                AgentProbe(self._ask),
+                queues,
+                CacheProbe(self.recall_cache),
+                ExportProbe(prober),
+                NotConfigured("summary_store"),
+                NotConfigured("backup_manifest"),
+            ),
+            wait_s=_PURGE_S,
+            answer_s=_PURGE_S,
+        )
+
+    @cached_property
     def append_only_file(self) -> AppendOnlyFile:
         """The file that Redis writes."""
         file = AppendOnlyFile(self.endpoints.redis_url)
@@ -411,6 +448,7 @@ class Composition:
             self.registry,
             Tombstones(self.second_place),
             Signer(self.settings.keys),
+            whole=self.whole_registry,
             schedule=self.schedule,
         )
 

@@ -173,7 +173,7 @@ def _bury(state: State, event: Tombstoned) -> set[MemoryId]:
     """Mark what a tombstone names, and what it leaves without a source; return the memories that were there."""
     gone = set()
     for place, fact in list(state.items()):
-        if fact.memory_id in event.memories:
+        if event.whole or fact.memory_id in event.memories:
             state[place] = replace(fact, status="forgotten")
             gone.add(fact.memory_id)
         elif fact.memory_id in event.orphaned and fact.status != "forgotten":

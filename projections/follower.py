@@ -8,7 +8,7 @@ from events.log import head, read_sealed
 from events.model import Position
 from events.postgres import Connection, Database
 from projections.exclusive import exclusive
-from projections.model import Projection
+from projections.model import Projection, take
 from projections.unreadable import forget_notes, note, readable, require
 
 _LOCK = "select position, place from read_model.checkpoint where name = $1 and version = $2 for update"
@@ -105,14 +105,14 @@ class Follower:
         while position < end:
             async with self._database.transaction() as connection:
                 events = require(await read_sealed(connection, position, self._batch))
-                await projection.apply(connection, built, events)
+                await take(projection, connection, built, events)
             position = events[-1].position or Position(0)
             progress(position + 1, end + 1)
         async with self._database.transaction() as connection:
             live = await connection.fetchrow(_LOCK, projection.name, projection.version)
             assert live is not None, "the checkpoint was read above"  # noqa: S101 - narrows the type
             while events := require(await read_sealed(connection, position, self._batch)):
-                await projection.apply(connection, built, events)
+                await take(projection, connection, built, events)
                 position = events[-1].position or Position(0)
             place = await projection.swap(connection, live["place"], built)
             await self._mark(connection, position, place)
@@ -128,7 +128,7 @@ class Follower:
         if events:
             known, unknown = readable(events)
             await note(connection, self.projection.name, self.projection.version, unknown)
-            await self.projection.apply(connection, place, known)
+            await take(self.projection, connection, place, known)
             failpoint.hit(f"follow.{self.projection.name}")
             await self._mark(connection, events[-1].position or Position(0), place)
         return len(events)

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from events.bodies import Lost, Opened, Shredded, incidents, open_bodies
 from events.envelope import StoredEvent
+from events.errors import ErasedError
 from events.log import fenced
 from events.model import Accepted, EventId, IndexBody, Scope
 from events.postgres import Connection
@@ -36,7 +37,12 @@ class IndexReader:
         memories = {each.event_id: each.event.memory_id for each in wanted if isinstance(each.event, Accepted)}
         stones = await fenced(connection, scope, set(memories.values()))
         wanted = [event for event in wanted if memories.get(event.event_id) not in stones]
-        keyring = await self._vault.keyring(scope)
+        if not wanted:
+            return {}
+        try:
+            keyring = await self._vault.keyring(scope)
+        except ErasedError:
+            return {}
         opened = await open_bodies(connection, keyring, ((event, PART) for event in wanted))
         bodies = index_bodies(opened)
         for event in wanted:

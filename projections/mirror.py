@@ -12,7 +12,7 @@ from uuid import UUID
 from events.envelope import StoredEvent
 from events.model import MemoryId, Position
 from events.postgres import Connection
-from projections.model import Projection
+from projections.model import Projection, take
 
 # text is ordered as Python orders it
 _TABLES = """
@@ -93,7 +93,7 @@ class TablesMirror:
 
     async def take(self, connection: Connection, events: Sequence[StoredEvent]) -> None:
         """Apply a batch."""
-        await self._projection.apply(connection, _TEMPORARY, events)
+        await take(self._projection, connection, _TEMPORARY, events)
 
     def built(self, connection: Connection, place: str) -> AsyncIterator[Entry]:
         """Read what was built."""

@@ -20,6 +20,8 @@ from events.model import (
     Resolved,
     Scope,
     Separated,
+    SubjectId,
+    TenantId,
     Tiered,
     Tombstoned,
 )
@@ -38,6 +40,9 @@ class Collection(Protocol):
 
     async def delete(self, scope: Scope, memory_ids: AbstractCollection[MemoryId]) -> int:
         """Delete one person's rows of these memories; return how many there were."""
+
+    async def delete_whole(self, tenant: TenantId, subject: SubjectId | None) -> int:
+        """Delete every row of a person, or of a tenant; return how many there were."""
 
 
 async def follow(
@@ -63,6 +68,10 @@ async def follow(
                     rows[row.memory_id] = row
         await collection.upsert([row for row in rows.values() if row is not None])
         await collection.delete(scope, {memory for memory, row in rows.items() if row is None})
+    for event in events:
+        if isinstance(event.event, Tombstoned) and event.event.whole:
+            person = event.scope.subject_id if event.event.scope == "person" else None
+            await collection.delete_whole(event.scope.tenant_id, person)
 
 
 def _gone(stored: StoredEvent) -> Sequence[MemoryId]:

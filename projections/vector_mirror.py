@@ -10,7 +10,7 @@ import numpy as np
 from pymilvus import MilvusClient
 
 from events.envelope import StoredEvent
-from events.model import MemoryId, Position, Scope
+from events.model import MemoryId, Position, Scope, SubjectId, TenantId
 from events.postgres import Connection
 from projections.index import IndexReader
 from projections.milvus import TIMEOUT_S, Milvus
@@ -138,6 +138,15 @@ class _Side:
             [memory.hex for memory in memory_ids],
             scope.tenant_id.hex,
             scope.subject_id.hex,
+        )
+        return len(gone)
+
+    async def delete_whole(self, tenant: TenantId, subject: SubjectId | None) -> int:
+        """Delete every row of a person, or of a tenant."""
+        gone = await self._connection.fetch(
+            "delete from vector_mirror where tenant_id = $1 and ($2::text is null or subject_id = $2) returning id",
+            tenant.hex,
+            None if subject is None else subject.hex,
         )
         return len(gone)
 

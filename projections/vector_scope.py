@@ -47,6 +47,11 @@ def scope_filter(tenant: TenantId, subject: SubjectId, memories: Collection[Memo
     return f"{scope} and id in [{ids}]"
 
 
+def tenant_filter(tenant: TenantId) -> str:
+    """Write the filter that forgets a whole tenant carries: the one that names no person."""
+    return f'tenant_id == "{hexed(tenant)}"'
+
+
 def partition_of(scope: Scope) -> str:
     """Return the partition of a person's rows, `p000` to `p255`."""
     digest = blake2b(scope.tenant_id.bytes + scope.subject_id.bytes, digest_size=8).digest()

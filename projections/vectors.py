@@ -16,10 +16,10 @@ from uuid import UUID
 import numpy as np
 from numpy.typing import NDArray
 
-from events.model import MemoryId, Position, Scope
+from events.model import MemoryId, Position, Scope, SubjectId, TenantId
 from projections.milvus import TIMEOUT_S, Gate, Milvus
 from projections.milvus_client import DataType, MilvusClient
-from projections.vector_scope import hexed, partition_of, scope_filter
+from projections.vector_scope import hexed, partition_of, scope_filter, tenant_filter
 
 COLLECTION: Final = "memory_v1"
 DIMENSION: Final = 384
@@ -58,6 +58,23 @@ def _chunks(items: Iterable[T]) -> Iterable[list[T]]:
 
 def _delete_ids(collection: str, partition: str, ids: list[str], client: MilvusClient) -> None:
     client.delete(collection, ids=ids, partition_name=partition, timeout=TIMEOUT_S)
+
+
+def _ids(collection: str, partition: str, which: str, client: MilvusClient) -> list[str]:
+    rows = client.query_iterator(
+        collection,
+        filter=which,
+        batch_size=CHUNK,
+        partition_names=[partition],
+        output_fields=["id"],
+        consistency_level="Strong",
+        timeout=TIMEOUT_S,
+    )
+    found: list[str] = []
+    while batch := rows.next():
+        found += [row["id"] for row in batch]
+    rows.close()
+    return found
 
 
 class Vectors:
@@ -102,6 +119,10 @@ class Vectors:
         The bytes stay in the files until the partition is rewritten.
         """
         return await self._milvus.write(lambda: self._delete(scope, memory_ids)) if memory_ids else 0
+
+    async def delete_whole(self, tenant: TenantId, subject: SubjectId | None) -> int:
+        """Delete every row of a person, or of a whole tenant; returns how many there were."""
+        return await self._milvus.write(lambda: self._delete_whole(tenant, subject))
 
     async def search(self, scope: Scope, vector: NDArray[np.float32], limit: int) -> list[Hit]:
         """Return one person's nearest memories, best first."""
@@ -182,6 +203,26 @@ class Vectors:
             deleted += len(held)
         self._wrote(deleted)
         return deleted
+
+    def _delete_whole(self, tenant: TenantId, subject: SubjectId | None) -> int:
+        deleted = 0
+        which = tenant_filter(tenant) if subject is None else scope_filter(tenant, subject)
+        for name in self._partitions_of(tenant, subject):
+            for chunk in _chunks(self._milvus.call(self._collection, partial(_ids, self._collection, name, which))):
+                self._milvus.call(self._collection, partial(_delete_ids, self._collection, name, chunk))
+                deleted += len(chunk)
+                self._wrote(len(chunk))
+        return deleted
+
+    def _partitions_of(self, tenant: TenantId, subject: SubjectId | None) -> list[str]:
+        if subject is not None:
+            name = partition_of(Scope(tenant_id=tenant, subject_id=subject))
+            return [name] if self._has_partition(name) else []
+        return list(
+            self._milvus.call(
+                self._collection, lambda client: client.list_partitions(self._collection, timeout=TIMEOUT_S)
+            )
+        )
 
     def _search(self, scope: Scope, vector: NDArray[np.float32], limit: int) -> list[Hit]:
         if not self._has_partition(name := partition_of(scope), self._milvus.answer_s):

@@ -16,7 +16,7 @@ from pathlib import Path
 from uuid import UUID, uuid4
 
 from events.envelope import StoredEvent, memory_stream
-from events.log import read_sealed, read_stream
+from events.log import read_events, read_sealed, read_stream
 from events.model import EventId, MemoryId, Position, Scope, SubjectId, TenantId, TurnFinalized
 from events.place import Folder
 from events.postgres import Connection
@@ -139,7 +139,9 @@ class Plant:
 
     async def tombstone(self, scope: Scope, receipt: EventId) -> StoredEvent:
         """Read a tombstone back."""
-        (found,) = (each for each in await self.stream(scope) if each.event_id == receipt)
+        async with self.owner() as connection:
+            found = (await read_events(connection, [receipt]))[receipt]
+        assert found.scope == scope
         return found
 
     async def finish(self, scope: Scope, receipt: EventId, *, registry: Registry | None = None) -> ReceiptView:
@@ -161,6 +163,7 @@ class Plant:
             registry or self.registry(),
             Tombstones(Folder(self.composition.settings.second_place)),
             Signer(self.composition.settings.keys),
+            whole=replace(self.composition.whole_registry, wait_s=WAIT_S),
             schedule=self.composition.schedule,
         )
 

@@ -2,11 +2,14 @@
 create schema log;
 
 create table log.stream (
-  tenant_id uuid not null,
-  stream    text not null,
-  version   bigint not null,
+  tenant_id  uuid not null,
+  stream     text not null,
+  version    bigint not null,
+  subject_id uuid not null,
+  closed     boolean not null default false, -- whose it is was forgotten as a whole: nothing is appended any more
   primary key (tenant_id, stream)
 ) with (fillfactor = 70);
+create index stream_subject on log.stream (tenant_id, subject_id);
 
 create table log.event (
   seq            bigint generated always as identity (cache 1), -- order of arrival, not the order readers follow
@@ -47,7 +50,8 @@ create table log.body (
 );
 create index body_key on log.body (key_id);
 
--- what a tombstone or an expiry names: memories, messages and data keys nobody may read again
+-- what a tombstone or an expiry names: memories, messages and data keys nobody may read again. The id of a person or of a
+-- tenant covers all that is theirs.
 create table log.fence (
   tenant_id  uuid not null,
   target     uuid not null,
@@ -99,7 +103,10 @@ create trigger append_only before update or truncate on log.body
 
 create function log.guard_body_v1() returns trigger language plpgsql as $$
 begin
-  if not exists (select from log.fence where tenant_id = old.tenant_id and target = old.key_id) then
+  if not exists (
+    select from log.fence
+    where tenant_id = old.tenant_id and target in (old.key_id, old.subject_id, old.tenant_id)
+  ) then
     raise exception 'body part of event % has no tombstone or expiry', old.event_id
       using errcode = 'insufficient_privilege';
   end if;
@@ -111,7 +118,8 @@ create trigger only_fenced before delete on log.body for each row execute functi
 -- c_*: one element a command; c_expected null means any version, 0 a new stream; c_count events of that command.
 -- e_*: one element an event, in order; e_command is the 1-based index of its command; e_envelope lacks the trailer.
 -- b_*: one element a body part; b_event is the 1-based index of its event.
--- Answers one row a command: appended | known | conflict. A lost version is an answer, never an error.
+-- Answers one row a command: appended | known | conflict | erased (whose stream it is was forgotten as a whole). A lost
+-- version is an answer, never an error.
 create function log.append_v1(
   c_command uuid[], c_tenant uuid[], c_stream text[], c_expected bigint[], c_count integer[],
   e_command integer[], e_event uuid[], e_ordinal integer[], e_subject uuid[], e_type text[], e_schema smallint[],
@@ -123,12 +131,18 @@ language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
 declare
   bases bigint[] := array_fill(null::bigint, array[cardinality(c_command)]);
   reached bigint;
+  first_event integer := 1;
+  subject uuid;
+  shut boolean;
+  stone record;
   twin integer;
   stamp timestamptz;
   micros bigint;
 begin
   for i in 1 .. cardinality(c_command) loop
     command := i;
+    subject := e_subject[first_event];
+    first_event := first_event + c_count[i];
     select min(e.version), max(e.version) into first_version, last_version
       from log.event e where e.command_id = c_command[i];
     if first_version is not null then
@@ -147,17 +161,25 @@ begin
 
     reached := null;
     if c_expected[i] is null then
-      insert into log.stream as s values (c_tenant[i], c_stream[i], c_count[i])
-        on conflict (tenant_id, stream) do update set version = s.version + excluded.version
+      insert into log.stream as s values (c_tenant[i], c_stream[i], c_count[i], subject)
+        on conflict (tenant_id, stream) do update set version = s.version + excluded.version where not s.closed
         returning s.version into reached;
     elsif c_expected[i] = 0 then
-      insert into log.stream as s values (c_tenant[i], c_stream[i], c_count[i])
+      insert into log.stream as s values (c_tenant[i], c_stream[i], c_count[i], subject)
         on conflict (tenant_id, stream) do nothing
         returning s.version into reached;
     else
       update log.stream s set version = s.version + c_count[i]
-        where s.tenant_id = c_tenant[i] and s.stream = c_stream[i] and s.version = c_expected[i]
+        where s.tenant_id = c_tenant[i] and s.stream = c_stream[i] and s.version = c_expected[i] and not s.closed
         returning s.version into reached;
+    end if;
+
+    -- a stream that is only beginning was not there to be closed
+    if reached = c_count[i] and c_stream[i] not like 'receipts/%' and exists (
+      select from log.fence f where f.tenant_id = c_tenant[i] and f.target in (subject, c_tenant[i])
+    ) then
+      update log.stream s set version = 0, closed = true where s.tenant_id = c_tenant[i] and s.stream = c_stream[i];
+      reached := null;
     end if;
 
     -- a twin of this command may have committed while the row lock was awaited
@@ -170,9 +192,10 @@ begin
       end if;
       outcome := 'known';
     elsif reached is null then
-      outcome := 'conflict';
       first_version := null;
-      select s.version into last_version from log.stream s where s.tenant_id = c_tenant[i] and s.stream = c_stream[i];
+      select s.version, s.closed into last_version, shut
+        from log.stream s where s.tenant_id = c_tenant[i] and s.stream = c_stream[i];
+      outcome := case when shut then 'erased' else 'conflict' end;
     else
       outcome := 'appended';
       bases[i] := reached - c_count[i];
@@ -215,9 +238,33 @@ begin
     from unnest(e_command, e_event, e_subject, e_type, e_envelope) as e(command, event_id, subject_id, type, envelope)
     cross join lateral (select convert_from(e.envelope, 'UTF8')::jsonb -> 'data' as doc) d
     cross join lateral jsonb_array_elements_text(
-      (d.doc -> 'memories') || (d.doc -> 'messages') || (d.doc -> 'keys')) as t(target)
+      (d.doc -> 'memories') || (d.doc -> 'messages') || (d.doc -> 'keys')
+      || case d.doc ->> 'scope' when 'person' then jsonb_build_array(e.subject_id)
+                                when 'tenant' then jsonb_build_array(c_tenant[e.command]) else '[]' end) as t(target)
     where e.type in ('tombstoned', 'expired') and bases[e.command] is not null
     on conflict do nothing;
+
+    -- of a person or a tenant nothing is appended any more but receipts; whoever is appending now is waited for
+    for stone in
+      select c_tenant[e.command] as tenant_id, e.subject_id,
+             convert_from(e.envelope, 'UTF8')::jsonb -> 'data' ->> 'scope' as scope
+      from unnest(e_command, e_subject, e_type, e_envelope) as e(command, subject_id, type, envelope)
+      where e.type = 'tombstoned' and bases[e.command] is not null
+    loop
+      if stone.scope = 'person' then
+        insert into log.stream values (stone.tenant_id, 'memory/' || stone.subject_id, 0, stone.subject_id, true),
+                                      (stone.tenant_id, 'turns/' || stone.subject_id, 0, stone.subject_id, true)
+          on conflict (tenant_id, stream) do nothing;
+        perform from log.stream s where s.tenant_id = stone.tenant_id and s.subject_id = stone.subject_id
+          order by s.stream for update;
+        update log.stream s set closed = true
+          where s.tenant_id = stone.tenant_id and s.subject_id = stone.subject_id and s.stream not like 'receipts/%';
+      elsif stone.scope = 'tenant' then
+        perform from log.stream s where s.tenant_id = stone.tenant_id order by s.stream for update;
+        update log.stream s set closed = true
+          where s.tenant_id = stone.tenant_id and s.stream not like 'receipts/%';
+      end if;
+    end loop;
   end if;
 end $$;
 
@@ -244,6 +291,22 @@ language sql security definer set search_path = pg_catalog, pg_temp as $$
   select count(*) from removed
 $$;
 
+-- Remove every body of one person whom the tombstone p_event names, alone or with the whole tenant; says how many parts went.
+create function log.remove_person_v1(p_event uuid, p_subject uuid) returns bigint
+language sql security definer set search_path = pg_catalog, pg_temp as $$
+  with named as (
+    select e.tenant_id from log.event e
+    join log.fence f on f.tenant_id = e.tenant_id and f.target in (p_subject, e.tenant_id)
+    where e.event_id = p_event and e.type = 'tombstoned'
+  ), removed as (
+    delete from log.body b using named n, log.stream s, log.event e
+    where s.tenant_id = n.tenant_id and s.subject_id = p_subject
+      and e.tenant_id = s.tenant_id and e.stream = s.stream and b.event_id = e.event_id
+    returning 1
+  )
+  select count(*) from removed
+$$;
+
 -- ── who may do what ─────────────────────────────────────────────────────────────────────────────────────────────────
 do $$
 declare name text;
@@ -260,7 +323,8 @@ grant usage on schema log to cenotaph_appender, cenotaph_reader, cenotaph_sealer
   cenotaph_prober;
 grant execute on function log.append_v1, log.lock_stream_v1 to cenotaph_appender;
 grant execute on function log.append_v1 to cenotaph_eraser;
-grant execute on function log.remove_bodies_v1 to cenotaph_eraser;
+grant execute on function log.remove_bodies_v1, log.remove_person_v1 to cenotaph_eraser;
+grant select on log.stream to cenotaph_eraser, cenotaph_prober;
 grant select on log.event, log.body, log.fence, log.sealed, log.head to cenotaph_reader, cenotaph_projector,
   cenotaph_eraser, cenotaph_prober;
 grant select on log.node, log.unsealed to cenotaph_prober;
@@ -286,3 +350,6 @@ begin
       name);
   end loop;
 end $$;
+-- that a whole tenant was forgotten concerns everybody in it
+create policy whole on log.fence for select to cenotaph_reader
+  using (tenant_id = current_setting('cenotaph.tenant')::uuid and target = tenant_id);

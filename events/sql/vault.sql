@@ -34,6 +34,7 @@ create table vault.person (
   tenant_generation integer not null,
   wrapped           bytea not null,
   lookup            bytea not null, -- wrapped secret for keyed digests: outside ids, tags, terms
+  since             timestamptz, -- somebody of the same outside id was forgotten then; what was said before stays forgotten
   primary key (tenant_id, subject_id, generation),
   foreign key (tenant_id, tenant_generation) references vault.tenant (tenant_id, generation)
 );
@@ -90,10 +91,18 @@ create table vault.alias (
   digest     bytea not null,
   internal   uuid not null,
   sealed     bytea not null,
+  since      timestamptz, -- of a person who was forgotten: when; the row then only knows the name if it is said again
   primary key (tenant_id, subject_id, kind, digest)
 );
 -- not led by the person: a planner without statistics would take it for the look-up by digest
 create index alias_internal on vault.alias (internal);
+
+-- people, or with the nil UUID whole tenants, that were forgotten: nobody makes them a key again
+create table vault.gone (
+  tenant_id  uuid not null,
+  subject_id uuid not null,
+  primary key (tenant_id, subject_id)
+);
 
 do $$
 declare name text;
@@ -108,8 +117,10 @@ end $$;
 grant usage on schema vault to vault_keeper, vault_opener, vault_eraser, vault_roller;
 grant select on all tables in schema vault to vault_keeper, vault_opener, vault_eraser, vault_roller;
 grant insert on vault.epoch, vault.tenant, vault.person, vault.data_key, vault.alias to vault_keeper;
-grant insert on vault.data_key to vault_eraser; -- probe keys
-grant delete on vault.data_key to vault_eraser;
+grant insert on vault.data_key, vault.person to vault_eraser; -- probe keys, of a whole person's under a scratch one
+grant delete on vault.data_key, vault.person, vault.alias, vault.tenant to vault_eraser;
+grant insert on vault.gone to vault_eraser;
+grant update on vault.alias to vault_eraser; -- a forgotten person's row only
 grant insert, update, delete on vault.tenant, vault.person, vault.epoch, vault.due to vault_roller;
 grant insert, update on vault.retired_epoch to vault_roller;
 grant update on vault.data_key to vault_roller; -- it rewraps data keys and destroys none

@@ -2,7 +2,7 @@
 
 from ops.cli import export as exporting
 from ops.cli import keys, letters
-from ops.cli.access import create, tenant, token
+from ops.cli.access import create, forget_tenant, tenant, token
 from ops.cli.audit import audit
 from ops.cli.bench import bench
 from ops.cli.bundle import check, export
@@ -45,6 +45,7 @@ for audits in (verify, export, check, diff, key, rotate_key, cosign):
     audit.command()(expanded(audits))
 app.add_typer(audit, name="audit")
 tenant.command()(expanded(create))
+tenant.command("forget")(expanded(forget_tenant))
 app.add_typer(tenant, name="tenant")
 for name, action in letters.COMMANDS.items():
     letters.letters.command(name)(expanded(action))

@@ -8,9 +8,10 @@ import typer
 
 from cenotaph import calls
 from cenotaph.auth import BearerAuth
-from cenotaph.client import TokenRole
+from cenotaph.client import Cenotaph, TokenRole
 from cenotaph.transport import PATIENT, Sender
 from ops import logs
+from ops.cli.forget import forget_whole
 from ops.cli.options import Door, Place
 from ops.cli.output import out
 from ops.cli.places import find_door, settings_of, stores_of
@@ -38,6 +39,19 @@ def create(place: Place) -> None:
         return key
 
     out.out(asyncio.run(make()))
+
+
+def forget_tenant(
+    *,
+    door: Door,
+    wait: Annotated[float, typer.Option(help="How many seconds to wait for the signed receipt.", min=0)] = 120.0,
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+) -> None:
+    """Forget everybody of the tenant for good, and the tenant, with its API keys."""
+    logs.configure("warning")
+    address, api_key = find_door(door)
+    with Cenotaph(address, token=api_key, timeout_s=30) as own:
+        forget_whole(own.preview_tenant(), own.forget_tenant, door, wait, yes=yes)
 
 
 def token(

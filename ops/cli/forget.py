@@ -1,7 +1,7 @@
 """`cenotaph forget`, `suspend`, `receipts`: forget or set aside, watch a receipt fill, check its signature."""
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Annotated
 from uuid import UUID
@@ -15,9 +15,9 @@ from cenotaph.calls import What
 from cenotaph.client import Cenotaph
 from events.errors import CenotaphError, TamperError
 from ops import logs
-from ops.cli.options import Json, Person
+from ops.cli.options import Door, Json, Person
 from ops.cli.output import out, plain, print_json, print_table
-from ops.cli.places import memory, settings_of
+from ops.cli.places import find_door, memory, settings_of
 from services.forgetting.receipt import verify
 
 DONE = "deletion_propagated"
@@ -39,6 +39,7 @@ def forget(
     ] = None,
     session: Annotated[str | None, typer.Option(help="Forget a whole session, by your id of it.")] = None,
     kind: Annotated[str | None, typer.Option(help="Forget every memory of a kind.")] = None,
+    everything: Annotated[bool, typer.Option("--everything", help="Forget the whole person.")] = False,
     wait: Annotated[float, typer.Option(help="How many seconds to wait for the signed receipt.", min=0)] = 60.0,
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
 ) -> None:
@@ -47,8 +48,14 @@ def forget(
     To set a memory aside and be able to take that back, see `cenotaph suspend`.
     """
     logs.configure("warning")
-    if sum(each is not None for each in (memory_id, about, message, session, kind)) != 1:
-        raise CenotaphError("name one thing: a memory by its id, or one of --about, --message, --session and --kind")
+    if sum(each is not None for each in (memory_id, about, message, session, kind, everything or None)) != 1:
+        raise CenotaphError(
+            "name one thing: a memory by its id, or one of --about, --message, --session, --kind and --everything"
+        )
+    if everything:
+        with memory(person, role="person") as own:
+            forget_whole(own.preview_person(), own.forget_person, person, wait, yes=yes)
+        return
     what = about if about is not None else What(message, session, kind)
     with memory(person, role="person") as own:
         asked = _one(own, memory_id, yes=yes) if memory_id is not None else _many(own, what, yes=yes)
@@ -61,6 +68,32 @@ def forget(
                 )
             check(seen, settings_of(person.data).keys / "receipts.pub")
             out.print(f"[green]signature verified[/]  receipt {seen.receipt_id}")
+
+
+def forget_whole(
+    preview: answers.WholePreview,
+    confirmed: Callable[[str], answers.Receipt],
+    door: Door,
+    wait: float,
+    *,
+    yes: bool,
+) -> None:
+    """Show what would go, ask, forget it, and watch the receipt through its capability."""
+    out.print(
+        f"the whole {preview.scope}: {preview.people} people, {preview.memories} memories, {preview.turns} turns with"
+        f" {preview.messages} messages, and whatever comes meanwhile"
+    )
+    if not yes:
+        typer.confirm(f"Forget the whole {preview.scope} for good?", abort=True)
+    receipt = confirmed(preview.digest)
+    out.print(f"only this opens the receipt {receipt.receipt_id} from now on; keep it:")
+    out.out(receipt.capability)
+    with Cenotaph(find_door(door)[0], token=receipt.capability, timeout_s=30) as left:
+        seen = watch(left, receipt, wait)
+    if seen.decision != DONE:
+        raise CenotaphError(f"the deletion is not finished after {wait:.0f} s; it goes on")
+    check(seen, settings_of(door.data).keys / "receipts.pub")
+    out.print(f"[green]signature verified[/]  receipt {seen.receipt_id}")
 
 
 def _one(own: Cenotaph, memory_id: UUID, *, yes: bool) -> tuple[answers.Receipt, ...]:

@@ -41,6 +41,9 @@ begin
   -- a statement of its own, so that it sees what was committed while the lock was waited for
   select coalesce(array_agg(target), '{}') into stones from log.fence
     where tenant_id = p_tenant and target = any(p_memories || p_candidates);
+  if exists (select from log.fence where tenant_id = p_tenant and target in (p_subject, p_tenant)) then
+    return p_memories || p_candidates; -- all of the person was forgotten: nothing is recorded
+  end if;
   insert into ops.read (read_id, tenant_id, subject_id, path, role, memories, versions, candidates, trace, forgotten)
   select p_read, p_tenant, p_subject, p_path, p_role,
          coalesce((select array_agg(m order by n) from unnest(p_memories) with ordinality as t(m, n)
@@ -165,8 +168,26 @@ begin
       name);
   end loop;
 end $$;
+-- Count what is a person's, or a whole tenant's, as far as the read models have followed: numbers only.
+create function ops.count_whole_v1(p_tenant uuid, p_subject uuid)
+returns table (people bigint, memories bigint, turns bigint, messages bigint)
+language sql stable security definer set search_path = pg_catalog, pg_temp as $$
+  select (select count(distinct s.subject_id) from log.stream s where s.tenant_id = p_tenant and not s.closed
+            and s.subject_id <> '00000000-0000-0000-0000-000000000000' and s.stream not like 'receipts/%'
+            and (p_subject is null or s.subject_id = p_subject)),
+         (select count(distinct m.memory_id) from facts.memory m where m.tenant_id = p_tenant
+            and (p_subject is null or m.subject_id = p_subject) and m.status not in ('forgotten', 'expired')),
+         (select count(*) from sessions.turn t
+            where t.tenant_id = p_tenant and (p_subject is null or t.subject_id = p_subject)),
+         (select count(*) from sessions.message m
+            where m.tenant_id = p_tenant and (p_subject is null or m.subject_id = p_subject) and not m.forgotten)
+$$;
+revoke all on function ops.count_whole_v1 from public;
+grant execute on function ops.count_whole_v1 to cenotaph_reader;
+
 grant usage on schema ops to cenotaph_reader, cenotaph_appender, cenotaph_projector, cenotaph_eraser, cenotaph_prober;
-grant select on ops.api_key to cenotaph_reader;
+grant select on ops.api_key to cenotaph_reader, cenotaph_prober;
+grant select, delete on ops.api_key to cenotaph_eraser;
 grant select, insert on ops.read, ops.locating to cenotaph_reader;
 revoke all on all functions in schema ops from public;
 grant execute on function ops.record_read_v1 to cenotaph_reader;
@@ -181,4 +202,4 @@ grant select, insert, update on ops.erasure to cenotaph_eraser;
 grant select, insert, delete on ops.dead_letter to cenotaph_eraser;
 grant insert, select (stream, entry_id) on ops.dead_letter to cenotaph_appender; -- so that parking twice keeps one
 grant select (stream, position) on ops.dead_letter to cenotaph_projector; -- the sweeper passes parked turns by
-grant select on ops.read, ops.erasure, ops.dead_letter to cenotaph_prober;
+grant select on ops.read, ops.erasure, ops.dead_letter, ops.locating to cenotaph_prober;

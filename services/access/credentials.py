@@ -4,7 +4,7 @@ from datetime import datetime
 from typing import Literal
 
 from events.errors import CenotaphError
-from events.model import Frozen, Scope, TenantId
+from events.model import EventId, Frozen, Scope, TenantId
 from services.access.rights import TokenRole
 
 
@@ -26,6 +26,13 @@ class TokenCredential(Frozen):
     scope: Scope
     role: TokenRole
     expires_at: datetime
+
+
+class Capability(Frozen):
+    """Opens one receipt, and nothing else: what is left to somebody who was forgotten as a whole."""
+
+    scope: Scope
+    receipt_id: EventId
 
 
 Credential = TenantCredential | TokenCredential

@@ -26,13 +26,14 @@ class Right(StrEnum):
     READ_TASKS = "read_tasks"
     WRITE_TASKS = "write_tasks"
     EXPORT = "export"
+    FORGET_ALL = "forget_all"
 
 
 RIGHTS: MappingProxyType[TokenRole, frozenset[Right]] = MappingProxyType(
     {
-        # consent is the person's own act, not the agent's, and so is taking everything away; the state of a task is the
-        # workflow's alone (R52)
-        TokenRole.AGENT: frozenset(Right) - {Right.CHOOSE, Right.EXPORT, Right.WRITE_TASKS},
+        # consent is the person's own act, not the agent's, and so is taking everything away, or leaving; the state of
+        # a task is the workflow's alone (R52)
+        TokenRole.AGENT: frozenset(Right) - {Right.CHOOSE, Right.EXPORT, Right.FORGET_ALL, Right.WRITE_TASKS},
         TokenRole.PERSON: frozenset(Right) - {Right.WRITE_TASKS},
         TokenRole.AUDITOR: frozenset({Right.READ_RECEIPTS, Right.READ_TRACES}),
         TokenRole.WORKFLOW: frozenset({Right.READ_MEMORIES, Right.READ_TURNS, Right.READ_TASKS, Right.WRITE_TASKS}),

@@ -11,11 +11,12 @@ import jwt
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 from pydantic import AwareDatetime, ConfigDict, ValidationError
 
-from events.model import Frozen, Scope, SubjectId, TenantId
-from services.access.credentials import CredentialError, TokenCredential
+from events.model import EventId, Frozen, Scope, SubjectId, TenantId
+from services.access.credentials import Capability, CredentialError, TokenCredential
 from services.access.rights import TokenRole
 
 AUDIENCE: Final = "cenotaph"
+RECEIPT: Final = "cenotaph-receipt"
 _ALGORITHM: Final = "EdDSA"
 _CLAIMS: Final = ("tenant", "subject", "role", "iat", "exp", "jti", "aud")
 
@@ -27,6 +28,14 @@ class _Claims(Frozen):
     subject: SubjectId
     role: TokenRole
     exp: AwareDatetime
+
+
+class _CapabilityClaims(Frozen):
+    model_config = ConfigDict(extra="ignore")
+
+    tenant: TenantId
+    subject: SubjectId
+    receipt: EventId
 
 
 class TokenVerifier:
@@ -51,6 +60,16 @@ class TokenVerifier:
         scope = Scope(tenant_id=claims.tenant, subject_id=claims.subject)
         return TokenCredential(scope=scope, role=claims.role, expires_at=claims.exp)
 
+    def capability(self, text: str) -> Capability | None:
+        """Return which receipt a capability opens, None where it is none of ours."""
+        try:
+            claims = _CapabilityClaims.model_validate(
+                jwt.decode(text, self._key, algorithms=[_ALGORITHM], audience=RECEIPT)
+            )
+        except (jwt.InvalidTokenError, ValidationError, ValueError):
+            return None
+        return Capability(scope=Scope(tenant_id=claims.tenant, subject_id=claims.subject), receipt_id=claims.receipt)
+
     def _decode(self, token: str) -> dict[str, Any]:
         return jwt.decode(
             token, self._key, algorithms=[_ALGORITHM], audience=AUDIENCE, options={"require": list(_CLAIMS)}
@@ -63,6 +82,16 @@ class TokenSigner:
     def __init__(self, key: Ed25519PrivateKey) -> None:
         self._key = key
         self.verifier = TokenVerifier(key.public_key())
+
+    def capability(self, scope: Scope, receipt_id: EventId) -> str:
+        """Write the capability of a receipt: the same each time, and without an end."""
+        claims = {
+            "tenant": str(scope.tenant_id),
+            "subject": str(scope.subject_id),
+            "receipt": str(receipt_id),
+            "aud": RECEIPT,
+        }
+        return jwt.encode(claims, self._key, algorithm=_ALGORITHM)
 
     def issue(self, scope: Scope, role: TokenRole, ttl: timedelta, now: datetime | None = None) -> tuple[str, datetime]:
         """Mint a token; returns it and when it expires (whole seconds, as a JWT counts)."""

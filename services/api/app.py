@@ -9,7 +9,7 @@ from services.api.door import Door
 from services.api.guard import Guard
 from services.api.metrics import RequestMetrics
 from services.api.openapi import Api
-from services.api.routes import choices, exports, health, inbox, memories, recall, receipts, tasks, traces, turns
+from services.api.routes import choices, exports, health, inbox, memories, recall, receipts, tasks, traces, turns, whole
 from services.api.routes import tokens as tokens_routes
 from services.wire.limits import Limits
 
@@ -52,7 +52,20 @@ def create_app(
     app.state.door = Door(backend, tokens, limits)
     app.state.metrics = RequestMetrics(registry or CollectorRegistry())
     errors.install(app)
-    for noun in (tokens_routes, turns, recall, memories, inbox, choices, tasks, exports, receipts, traces, health):
+    for noun in (
+        tokens_routes,
+        turns,
+        recall,
+        memories,
+        inbox,
+        choices,
+        tasks,
+        exports,
+        receipts,
+        traces,
+        whole,
+        health,
+    ):
         app.include_router(noun.router)
     app.add_middleware(Guard, metrics=app.state.metrics)
     return app

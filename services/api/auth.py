@@ -4,7 +4,7 @@ from collections.abc import Awaitable, Callable
 from http import HTTPStatus
 from typing import Annotated
 
-from fastapi import Depends, Security
+from fastapi import Depends, Request, Security
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 
 from events.model import Scope, TenantId
@@ -99,6 +99,14 @@ async def _exporter(door: TheDoor, bearer: Annotated[Bearer, Security(_EITHER)])
     return credential.scope
 
 
+async def _receipt_reader(door: TheDoor, bearer: Annotated[Bearer, Security(_TOKEN)], request: Request) -> Scope:
+    """Return whose receipt may be read: by the capability of just this receipt, or by a token."""
+    held = None if bearer is None else door.tokens.verifier.capability(bearer.credentials)
+    if held is not None and str(held.receipt_id) == request.path_params["receipt_id"].lower():
+        return held.scope
+    return await allowed(Right.READ_RECEIPTS)(await _token(door, bearer))
+
+
 Tenant = Annotated[TenantId, Depends(_tenant)]
 Reader = Annotated[TokenRole, Depends(_reader)]
 MayWriteTurns = Annotated[Scope, Depends(allowed(Right.WRITE_TURNS))]
@@ -109,5 +117,9 @@ MayChoose = Annotated[Scope, Depends(allowed(Right.CHOOSE))]
 MayReadTasks = Annotated[Scope, Depends(allowed(Right.READ_TASKS))]
 MayWriteTasks = Annotated[Scope, Depends(allowed(Right.WRITE_TASKS))]
 MayExport = Annotated[Scope | TenantId, Depends(_exporter)]
+
+
+MayForgetAll = Annotated[Scope, Depends(allowed(Right.FORGET_ALL))]
 MayReadReceipts = Annotated[Scope, Depends(allowed(Right.READ_RECEIPTS))]
+MayReadReceipt = Annotated[Scope, Depends(_receipt_reader)]
 MayReadTraces = Annotated[Scope, Depends(allowed(Right.READ_TRACES))]

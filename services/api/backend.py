@@ -2,7 +2,7 @@
 
 from collections.abc import AsyncIterator, Sequence
 from datetime import datetime
-from typing import Protocol
+from typing import Literal, Protocol
 from uuid import UUID
 
 from events.model import EventId, MemoryId, Scope, SubjectId, TenantId
@@ -14,7 +14,7 @@ from services.wire.exports import ExportDetail, ExportPage, Purpose
 from services.wire.inbox import InboxPage, SettledView
 from services.wire.memories import MemoryDetail, MemoryPage, MemoryStatus, SuspensionView
 from services.wire.recall import ContextAnswer, ContextRequest, SearchAnswer, SearchRequest
-from services.wire.receipts import ReceiptPage, ReceiptView, What
+from services.wire.receipts import ReceiptPage, ReceiptView, What, WholePreview
 from services.wire.tasks import TaskChange, TaskPage, TaskStart, TaskView
 from services.wire.traces import TraceView
 from services.wire.turns import TurnAnswer, TurnIn, TurnOutcome
@@ -99,6 +99,18 @@ class Backend(Protocol):
         self, scope: Scope, what: What, *, reader: TokenRole = TokenRole.AGENT
     ) -> ForgetPreview | None:
         """Show what would go with a message, a session or a kind; nothing is forgotten yet."""
+        ...
+
+    async def preview_whole(self, scope: Scope, what: Literal["person", "tenant"]) -> WholePreview:
+        """Count what would go with a whole person, or with a tenant (the nil subject)."""
+        ...
+
+    async def forget_whole(self, scope: Scope, what: Literal["person", "tenant"], digest: str) -> ReceiptView:
+        """Forget a whole person or tenant; again: the same receipt.
+
+        Raises:
+            PreviewChangedError: The digest names somebody else; nothing was forgotten.
+        """
         ...
 
     async def suspend(self, scope: Scope, memory_id: MemoryId, *, suspended: bool) -> SuspensionView | None:

@@ -13,6 +13,7 @@ from events.errors import (
     BadInputError,
     BehindError,
     ConcurrencyError,
+    ErasedError,
     PreviewChangedError,
     ScopeError,
     StaleVersionError,
@@ -67,6 +68,8 @@ def refusal_of(error: Exception) -> Refusal | None:  # noqa: PLR0911  # one line
             TurnConflictError() | PreviewChangedError() | StaleVersionError() | TaskRefusedError() | ConcurrencyError()
         ):
             return _conflict(error)
+        case ErasedError():
+            return Refusal(HTTPStatus.GONE, "forgotten", "all of this was forgotten; nothing is there or will be taken")
         case ScopeError():
             return Refusal(HTTPStatus.FORBIDDEN, "forbidden", "the credential does not cover this")
         case BehindError():
@@ -120,6 +123,7 @@ def install(app: FastAPI) -> None:
         StaleVersionError,
         TaskRefusedError,
         ConcurrencyError,
+        ErasedError,
         ScopeError,
         UnavailableError,
     )

@@ -13,7 +13,7 @@ from services.api.problem import MEDIA_TYPE, Problem
 from services.wire.choices import ConsentRequest, DescribeRequest, ForgetDescribedRequest
 from services.wire.exports import ExportedMemory, ExportHead, ExportRequest, ExportTail
 from services.wire.recall import ContextRequest, SearchRequest
-from services.wire.receipts import ForgetRequest, PreviewRequest
+from services.wire.receipts import ForgetRequest, ForgetWholeRequest, PreviewRequest
 from services.wire.tasks import TaskChange, TaskStart
 from services.wire.turns import TurnIn
 
@@ -31,6 +31,7 @@ _MODELS: tuple[type[BaseModel], ...] = (
     ExportTail,
     ForgetDescribedRequest,
     ForgetRequest,
+    ForgetWholeRequest,
     PreviewRequest,
     Problem,
     SearchRequest,

@@ -44,7 +44,8 @@ def body_faults(
     for part in event.parts:
         body = bodies.get(part.name)
         if body is None:
-            if (event.scope.tenant_id, part.key_id) not in stones:
+            tenant = event.scope.tenant_id
+            if not any((tenant, each) in stones for each in (part.key_id, event.scope.subject_id, tenant)):
                 faults.append(
                     (Kind.BODY_MISSING, f"body part {part.name} is gone and no tombstone or expiry names its key")
                 )
@@ -66,19 +67,28 @@ def fence_faults(event: StoredEvent, fences: Collection[tuple[UUID, UUID]]) -> l
 
 
 def targets_of(event: StoredEvent) -> list[UUID]:
-    """Return what a tombstone or an expiry fences: memories, messages and keys; nothing for any other event."""
+    """Return what a tombstone or an expiry fences: memories, messages and keys, or a whole person or tenant.
+
+    Nothing for any other event.
+    """
     if event.type not in STONES:
         return []
-    return [target for name in ("memories", "messages", "keys") for target in _ids(event, name)]
+    return [*_whole(event), *(target for name in ("memories", "messages", "keys") for target in _ids(event, name))]
 
 
 def keys_of_stone(envelope: bytes) -> tuple[UUID, list[UUID]] | None:
-    """Return tenant and keys a tombstone or an expiry names; None if the bytes are neither."""
+    """Return tenant and keys a tombstone or an expiry names, or whose it all is; None if the bytes are neither."""
     with suppress(TamperError):
         event = stored(envelope, None)
         if event.type in STONES:
-            return event.scope.tenant_id, _ids(event, "keys")
+            return event.scope.tenant_id, [*_whole(event), *_ids(event, "keys")]
     return None
+
+
+def _whole(event: StoredEvent) -> list[UUID]:
+    named: dict[object, UUID] = {"person": event.scope.subject_id, "tenant": event.scope.tenant_id}
+    scope = event.document.get("scope")
+    return [named[scope]] if event.type == "tombstoned" and scope in named else []
 
 
 def _ids(event: StoredEvent, name: str) -> list[UUID]:

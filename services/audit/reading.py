@@ -162,7 +162,12 @@ async def _stores(connection: Connection, rows: Sequence[Row]) -> Stores:
         for event in events
         for target in (
             *targets_of(event),
-            *(part.key_id for part in event.parts if (event.event_id, part.name) not in there),
+            *(
+                each
+                for part in event.parts
+                if (event.event_id, part.name) not in there
+                for each in (part.key_id, event.scope.subject_id, event.scope.tenant_id)
+            ),
         )
     }
     fences = await connection.fetch(_FENCED, [tenant for tenant, _ in asked], [target for _, target in asked])

@@ -13,9 +13,11 @@ from events.postgres import Database, readers_of
 from services.forgetting.layers import State, finding
 from services.forgetting.question import Question
 
-_UNBARRED = "select count(*) from ops.exported where memory_id = any($1::uuid[]) and barred_at is null"
-_EXPORTS = "select distinct export_id from ops.exported where memory_id = any($1::uuid[]) order by export_id"
-_VERSIONS = "select distinct version from ops.exported where memory_id = any($1::uuid[]) order by version"
+_NAMED = "(memory_id = any($1::uuid[]) or (tenant_id = $2 and ($3::uuid is null or subject_id = $3)))"
+_UNBARRED = f"select count(*) from ops.exported where {_NAMED} and barred_at is null"
+_EXPORTS = f"select distinct export_id from ops.exported where {_NAMED} order by export_id"
+_VERSIONS = f"select distinct version from ops.exported where {_NAMED} order by version"
+_BAR = f"update ops.exported set barred_at = $4 where {_NAMED} and barred_at is null"
 
 
 class Exported:
@@ -30,8 +32,8 @@ class Exported:
         """Bar it: from the fence on no export takes it, and from now on the register says so."""
         async with self._eraser.connection() as connection:
             await connection.execute(
-                "update ops.exported set barred_at = $2 where memory_id = any($1::uuid[]) and barred_at is null",
-                list(question.memories),
+                _BAR,
+                *_named(question),
                 tombstone.recorded_at,
             )
 
@@ -46,11 +48,11 @@ class ExportProbe:
 
     async def ask(self, question: Question) -> LayerFinding:
         """Count lines that are not barred, and name the exports that hold it."""
-        memories = list(question.memories)
+        named = _named(question)
         async with self._prober.connection() as connection:
-            unbarred: int = await connection.fetchval(_UNBARRED, memories)
-            exports = [UUID(str(row["export_id"])) for row in await connection.fetch(_EXPORTS, memories)]
-            versions = [row["version"] for row in await connection.fetch(_VERSIONS, memories)]
+            unbarred: int = await connection.fetchval(_UNBARRED, *named)
+            exports = [UUID(str(row["export_id"])) for row in await connection.fetch(_EXPORTS, *named)]
+            versions = [row["version"] for row in await connection.fetch(_VERSIONS, *named)]
         state: State = "masked" if exports else "absent"
         checks = {"unbarred": unbarred, "exports": len(exports)}
         queries = {"unbarred": _UNBARRED, "exports": _EXPORTS}
@@ -60,3 +62,8 @@ class ExportProbe:
         """Name the roles that may read the register; who has the files is not known."""
         async with self._prober.connection() as connection:
             return await readers_of(connection, "ops.exported")
+
+
+def _named(question: Question) -> tuple[object, object, object]:
+    """Say what the queries look for: memories by their ids, or all of a person or a tenant."""
+    return list(question.memories), question.scope.tenant_id if question.whole else None, question.person

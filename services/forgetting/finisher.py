@@ -14,7 +14,7 @@ import structlog
 from events import failpoint
 from events.envelope import Command, NewEvent, StoredEvent, decrypt, encrypt, memory_stream, receipts_stream
 from events.log import append, read_at, read_stream
-from events.model import CommandId, ErasureVerified, KeyId, LayerFinding, Position, Tombstoned
+from events.model import CommandId, ErasureVerified, KeyId, LayerFinding, Position, Scope, Tombstoned
 from events.postgres import Database, Row
 from events.schedule import Schedule
 from events.vault import Vault
@@ -23,6 +23,7 @@ from services.forgetting.prepare import prepare
 from services.forgetting.question import Question, bare_question
 from services.forgetting.receipt import Decision, Signer, decide, statement_of
 from services.forgetting.second_place import Tombstones
+from services.forgetting.whole import Whole, scratch_of
 
 _PREPARE_S = 1.0
 _ACTOR = "worker:erase"
@@ -47,6 +48,7 @@ class Finisher:
         eraser: a pool under `cenotaph_eraser`.
         vault: under `vault_eraser`: may open, lease probe keys and destroy.
         registry: every layer and every probe.
+        whole: those of a whole person or tenant.
         second_place: where tombstones lie outside the database.
         signer: signs receipts.
         schedule: when keys roll.
@@ -60,9 +62,12 @@ class Finisher:
         second_place: Tombstones,
         signer: Signer,
         *,
+        whole: Registry,
         schedule: Schedule,
     ) -> None:
         self._eraser = eraser
+        self._whole = Whole(eraser, vault)
+        self._whole_registry = whole
         self._vault = vault
         self._registry = registry
         self._second_place = second_place
@@ -87,8 +92,9 @@ class Finisher:
         failpoint.hit("erase.prepared")
         # again at every try: a cluster restored meanwhile from an older backup holds keys and bodies again
         await self._destroy(tombstone, question)
-        await self._registry.erase(tombstone, question)
-        findings = await self._registry.ask(question)
+        registry = self._whole_registry if question.whole else self._registry
+        await registry.erase(tombstone, question)
+        findings = await registry.ask(question)
         decision = decide(findings, tombstone.position or Position(0))
         negatives = negatives_of(findings)
         if decision == "deletion_propagated":
@@ -131,8 +137,8 @@ class Finisher:
 
     async def _question(self, tombstone: StoredEvent, row: Row) -> Question:
         """Return the prepared probes: those sealed by an earlier try, or new ones while the keys still live."""
-        keyring = await self._vault.keyring(tombstone.scope)
         if row["probe"] is not None:
+            keyring = await self._vault.keyring(_sealed_for(tombstone))
             secrets = await keyring.load([KeyId(row["probe_key"])])
             if (secret := secrets.get(row["probe_key"])) is not None:
                 return Question.model_validate_json(decrypt(secret, row["probe"], tombstone.event_id.bytes))
@@ -143,7 +149,7 @@ class Finisher:
         except Exception as error:  # noqa: BLE001 - erasure never waits for its proof; the semantic probes will say so
             log.warning("probes_not_prepared", tombstone=str(tombstone.event_id), error=type(error).__name__)
             return bare_question(tombstone)
-        (key,) = await keyring.lease(1)
+        (key,) = await (await self._vault.keyring(_sealed_for(tombstone))).lease(1)
         sealed = encrypt(key.secret, question.model_dump_json().encode(), tombstone.event_id.bytes)
         async with self._eraser.connection() as connection:
             kept = await connection.fetchval(
@@ -156,10 +162,12 @@ class Finisher:
         if kept:
             return question
         # another finisher of the same tombstone was quicker, perhaps quick enough to destroy what this one was to read
-        await self._vault.destroy(tombstone.scope, [key.key_id])
+        await self._vault.destroy(_sealed_for(tombstone), [key.key_id])
         return await self._question(tombstone, await self._open(tombstone))
 
     async def _prepare(self, tombstone: StoredEvent) -> Question:
+        if _is_whole(tombstone):
+            return await self._whole.sample(tombstone)
         keyring = await self._vault.keyring(tombstone.scope)
         async with self._eraser.connection() as connection:
             stream = await read_stream(connection, tombstone.scope, memory_stream(tombstone.scope.subject_id))
@@ -167,11 +175,14 @@ class Finisher:
 
     async def _destroy(self, tombstone: StoredEvent, question: Question) -> None:
         """Blind the live system: keys, bodies, and the ids in the second place."""
-        await self._vault.destroy(tombstone.scope, question.keys)
-        failpoint.hit("erase.destroyed")
-        async with self._eraser.connection() as connection:
-            await connection.fetchval("select log.remove_bodies_v1($1)", tombstone.event_id)
-        failpoint.hit("erase.removed")
+        if question.whole:
+            await self._whole.destroy(tombstone)
+        else:
+            await self._vault.destroy(tombstone.scope, question.keys)
+            failpoint.hit("erase.destroyed")
+            async with self._eraser.connection() as connection:
+                await connection.fetchval("select log.remove_bodies_v1($1)", tombstone.event_id)
+            failpoint.hit("erase.removed")
         await asyncio.to_thread(self._second_place.record, tombstone)
         failpoint.hit("erase.recorded")
         async with self._eraser.connection() as connection:
@@ -241,9 +252,20 @@ class Finisher:
             )
         if key is None:
             return
-        await self._vault.destroy(tombstone.scope, [KeyId(key)])
+        await self._vault.destroy(_sealed_for(tombstone), [KeyId(key)])
+        if _is_whole(tombstone):
+            await self._whole.release(tombstone)
         async with self._eraser.connection() as connection:  # so that `pending` no longer asks for it
             await connection.execute("update ops.erasure set probe_key = null where tombstone = $1", tombstone.event_id)
+
+
+def _is_whole(tombstone: StoredEvent) -> bool:
+    return isinstance(tombstone.event, Tombstoned) and tombstone.event.whole
+
+
+def _sealed_for(tombstone: StoredEvent) -> Scope:
+    """Say under whose key the probes are sealed: a whole person's own goes before they are done."""
+    return scratch_of(tombstone) if _is_whole(tombstone) else tombstone.scope
 
 
 def negatives_of(findings: list[LayerFinding]) -> dict[str, int]:

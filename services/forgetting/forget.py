@@ -3,13 +3,14 @@
 import asyncio
 from collections.abc import Sequence
 from datetime import UTC, datetime
+from typing import Literal
 from uuid import uuid5
 
 import structlog
 
 from events.bodies import open_bodies
-from events.envelope import Command, NewEvent, StoredEvent, memory_stream
-from events.errors import CenotaphError, PreviewChangedError
+from events.envelope import Command, NewEvent, StoredEvent, event_id_of, memory_stream
+from events.errors import CenotaphError, ErasedError, PreviewChangedError
 from events.log import append, read_command, read_stream
 from events.model import MEMORY_PART, CommandId, EventId, MemoryBody, MemoryId, Scope, Tombstoned
 from events.postgres import Database
@@ -71,11 +72,35 @@ class Forgetter:
             new = (NewEvent(event, datetime.now(UTC)),)
             command = Command(_command_id(wanted, event), scope, stream_name, expected, actor, new)
             (answer,) = await append(writing, [command])
+        if answer.outcome == "erased":
+            raise ErasedError(scope.subject_id)
         if answer.outcome == "conflict":  # somebody began the stream meanwhile, with what this must name too
             return await self.forget_wanted(scope, wanted, actor, digest)
         async with self._reader.transaction(scope) as reading:
             (tombstone,) = await read_command(reading, command.command_id)
         return tombstone.event_id
+
+    async def forget_whole(self, scope: Scope, what: Literal["person", "tenant"], actor: str) -> EventId:
+        """Fence a whole person or tenant in one small transaction; return the tombstone's id, always the same.
+
+        Args:
+            scope: whose; of a tenant with the nil subject.
+            what: which of both.
+            actor: who asks.
+
+        Raises:
+            ErasedError: the person's tenant was forgotten before.
+        """
+        target = scope.subject_id if what == "person" else scope.tenant_id
+        stream = memory_stream(scope.subject_id) if what == "person" else what
+        event = Tombstoned(scope=what, target=target, memories=(), messages=(), keys=(), topics=())
+        new = (NewEvent(event, datetime.now(UTC)),)
+        command = Command(CommandId(uuid5(target, f"forget {what}")), scope, stream, None, actor, new)
+        async with self._appender.transaction() as connection:
+            (answer,) = await append(connection, [command])
+        if answer.outcome == "erased":
+            raise ErasedError(scope.subject_id)
+        return event_id_of(command.command_id, 0)
 
     async def _topics(self, scope: Scope, versions: Sequence[StoredEvent]) -> tuple[str, ...] | None:
         """Digest what the versions are about, None where one cannot be read: the fence never waits for the vault."""

@@ -7,6 +7,7 @@ from typing import ClassVar
 from uuid import UUID, uuid4
 
 from events.envelope import StoredEvent, decrypt, encrypt
+from events.errors import ErasedError
 from events.model import KeyId, LayerFinding, Scope, SubjectId, TenantId
 from events.postgres import Connection, Database, Row, readers_of
 from events.vault import Vault
@@ -69,12 +70,15 @@ class DeadLetters:
         text: str | None,
         position: int | None = None,
     ) -> None:
-        """Keep a message with its reason; without an owner only the reason is kept. Parking twice keeps one."""
+        """Keep a message with its reason; without an owner, or of a forgotten one, only the reason. Twice keeps one."""
         letter, key_id, ciphertext = uuid4(), None, None
         if scope is not None and text is not None:
-            keyring = await self._vault.keyring(scope)
-            (key,) = await keyring.lease(1)
-            key_id, ciphertext = key.key_id, encrypt(key.secret, text.encode(), _bound(stream, entry_id))
+            try:
+                (key,) = await (await self._vault.keyring(scope)).lease(1)
+            except ErasedError:
+                scope = None
+            else:
+                key_id, ciphertext = key.key_id, encrypt(key.secret, text.encode(), _bound(stream, entry_id))
         async with self._database.connection() as connection:
             await connection.execute(
                 "insert into ops.dead_letter (letter_id, tenant_id, subject_id, stream, entry_id, reason, deliveries,"

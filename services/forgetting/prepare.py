@@ -1,7 +1,7 @@
 """Preparing probes: reading what is about to be destroyed, behind the fence, once (R41)."""
 
 from base64 import b64decode
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import numpy as np
 
@@ -34,12 +34,8 @@ async def prepare(
     versions = [version for each in traces(stream, question.memories).values() for version in each.versions]
     turns = await read_turns(connection, question.turns)
     gone = {message_part(message) for message in question.messages}
-    raw = await _open_raw(connection, keyring, [*versions, *turns])
-    targets = tuple(
-        _target(MemoryBody.model_validate_json(raw[version.event_id, MEMORY_PART]), raw.get((version.event_id, INDEX)))
-        for version in versions
-        if (version.event_id, MEMORY_PART) in raw
-    )
+    raw = await open_raw(connection, keyring, [*versions, *turns])
+    targets = targets_of(versions, raw)
     said = tuple(
         content
         for turn, head in _heads(turns)
@@ -49,6 +45,15 @@ async def prepare(
     )
     return question.model_copy(
         update={"targets": targets, "messages_said": said, "prepared": len(targets) == len(versions)}
+    )
+
+
+def targets_of(versions: Iterable[StoredEvent], raw: Mapping[tuple[EventId, str], bytes]) -> tuple[Target, ...]:
+    """Make of every version that opened what the probes ask for."""
+    return tuple(
+        _target(MemoryBody.model_validate_json(raw[version.event_id, MEMORY_PART]), raw.get((version.event_id, INDEX)))
+        for version in versions
+        if (version.event_id, MEMORY_PART) in raw
     )
 
 
@@ -72,9 +77,10 @@ def _target(body: MemoryBody, index: bytes | None) -> Target:
     return Target(claim=claim, vector=tuple(map(float, vector)), tag=found.tag, terms=found.terms)
 
 
-async def _open_raw(
+async def open_raw(
     connection: Connection, keyring: Keyring, events: Iterable[StoredEvent]
 ) -> dict[tuple[EventId, str], bytes]:
+    """Open every part that still opens, whatever the fence says."""
     by_id = {event.event_id: event for event in events}
     ciphertexts = await read_bodies(connection, by_id)
     refs = {(event.event_id, part.name): part for event in by_id.values() for part in event.parts}

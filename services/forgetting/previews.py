@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from hashlib import sha256
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +23,7 @@ from projections.memories import open_memories
 from services.describing.matcher import Matcher
 from services.forgetting.plan import Going, plan, trace
 from services.forgetting.selection import Wanted, digest_of, select
+from services.wire.receipts import WholePreview
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +101,15 @@ class Previews:
         meant = [Meant(newest[memory], len(each.versions)) for memory, each in selected.going.found.items()]
         return Preview(tuple(meant), event.orphaned, event.turns, event.messages, digest_of(event))
 
+    async def preview_whole(self, scope: Scope, what: Literal["person", "tenant"]) -> WholePreview:
+        """Count what would go with a whole person or tenant, as far as the read models have followed."""
+        tenants = what == "tenant"
+        async with self._reader.connection() as connection:
+            counts = await connection.fetchrow(
+                "select * from ops.count_whole_v1($1, $2)", scope.tenant_id, None if tenants else scope.subject_id
+            )
+        return WholePreview(scope=what, digest=whole_digest(scope, what), **dict(counts or {}))
+
     async def _vectors(
         self, connection: Connection, keyring: Keyring, facts: Sequence[Fact]
     ) -> dict[object, NDArray[np.float32]]:
@@ -110,6 +121,11 @@ class Previews:
             if body.model == self._embedder.model_id:
                 found[event_id] = vector_of(body)
         return found
+
+
+def whole_digest(scope: Scope, what: str) -> str:
+    """Name whose all would go, for a preview to be confirmed with."""
+    return sha256(f"{what}|{scope.tenant_id}|{scope.subject_id}".encode()).hexdigest()
 
 
 async def _preview(connection: Connection, stream: Sequence[StoredEvent], meant: Sequence[Meant]) -> Preview:

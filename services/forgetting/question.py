@@ -5,13 +5,26 @@ from datetime import datetime
 from random import Random
 
 from events.envelope import StoredEvent
-from events.model import Claim, Frozen, KeyId, MemoryId, MessageId, Scope, Tombstoned, TurnId
+from events.model import (
+    Claim,
+    EventId,
+    ForgetScope,
+    Frozen,
+    KeyId,
+    MemoryId,
+    MessageId,
+    Scope,
+    SubjectId,
+    Tombstoned,
+    TurnId,
+)
 
 
 class Target(Frozen):
     """One version of the forgotten memory: what it said and how it could be found; see `IndexBody`."""
 
     claim: Claim
+    subject_id: SubjectId | None = None
     vector: tuple[float, ...] = ()
     tag: str | None = None
     terms: tuple[int, ...] = ()
@@ -22,10 +35,13 @@ class Question(Frozen):
 
     What the person said after `forgotten_at` is said anew: it is no trace of what was forgotten, but a neighbour of it.
     `messages_said` are the words of the person, and those answers that name what is forgotten.
-    `prepared` says whether every version could be read: without it the semantic probes cannot prove anything.
+    `prepared` says whether every version could be read: without it the semantic probes cannot prove anything. Of a
+    whole person or tenant (`asked`) no ids are named, and `targets` are a sample.
     """
 
     scope: Scope
+    asked: ForgetScope = "memory"
+    tombstone: EventId | None = None
     forgotten_at: datetime
     memories: tuple[MemoryId, ...]
     messages: tuple[MessageId, ...]
@@ -34,6 +50,16 @@ class Question(Frozen):
     targets: tuple[Target, ...] = ()
     messages_said: tuple[str, ...] = ()
     prepared: bool = False
+
+    @property
+    def whole(self) -> bool:
+        """Tell whether a whole person or tenant was forgotten."""
+        return self.asked in {"person", "tenant"}
+
+    @property
+    def person(self) -> SubjectId | None:
+        """Whose all was forgotten; None for everybody's of the tenant."""
+        return None if self.asked == "tenant" else self.scope.subject_id
 
     @property
     def texts(self) -> tuple[str, ...]:
@@ -68,13 +94,14 @@ def bare_question(tombstone: StoredEvent) -> Question:
     """Ask by the ids a tombstone names."""
     event = tombstone.event
     assert isinstance(event, Tombstoned), "erasures are for tombstones"  # noqa: S101 - narrows the type
-    return by_ids(tombstone.scope, tombstone.recorded_at, event)
+    return by_ids(tombstone.scope, tombstone.recorded_at, event).model_copy(update={"tombstone": tombstone.event_id})
 
 
 def by_ids(scope: Scope, moment: datetime, event: Tombstoned) -> Question:
     """Ask by ids only, for what a tombstone names or would name."""
     return Question(
         scope=scope,
+        asked=event.scope,
         forgotten_at=moment,
         memories=event.memories,
         messages=event.messages,

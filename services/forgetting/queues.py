@@ -25,7 +25,7 @@ class QueueProbe:
     """Reads every entry of every stream, pending ones included, and looks for forgotten ids and words.
 
     Words count in what the same person hands over: that somebody else says the same is no trace of this memory. Nor is
-    what the person said anew since; those entries are neighbours.
+    what the person said anew since; those entries are neighbours. Of a whole person every entry counts.
 
     It is `drained` at best, and `unreclaimed` while anything that was handed over may lie in the append-only file.
     """
@@ -45,11 +45,12 @@ class QueueProbe:
                 entries += len(page)
                 for entry_id, fields in page:
                     text = "\n".join(value.decode("utf-8", "replace") for value in fields.values())
-                    words = question.texts if _owner(fields) in {None, question.scope} else ()
+                    owner = _owner(fields)
+                    words = question.texts if owner in {None, question.scope} else ()
                     turn = fields.get(b"turn", b"").decode("utf-8", "replace")
                     if says(text, ids):
                         hits += 1
-                    elif says(text, words):
+                    elif says(text, words) or (question.whole and _within(owner, question)):
                         later = said_after(turn, _arrived(entry_id), question.forgotten_at)
                         hits, anew = (hits, anew + 1) if later else (hits + 1, anew)
                 start = f"({page[-1][0].decode()}"
@@ -64,6 +65,19 @@ class QueueProbe:
     async def close(self) -> None:
         """Close the connection."""
         await self._client.aclose()
+
+
+def _within(owner: Scope | None, question: Question) -> bool:
+    """Tell whether an entry is that of the person, or of somebody of the tenant, that was forgotten as a whole."""
+    return (
+        owner is not None
+        and owner.tenant_id == question.scope.tenant_id
+        and question.person
+        in {
+            None,
+            owner.subject_id,
+        }
+    )
 
 
 def _arrived(entry_id: bytes) -> datetime:

@@ -1,14 +1,14 @@
 """Receipts as their person sees them: pending ones fill layer by layer, propagated ones are signed."""
 
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from uuid import UUID
 
 import orjson
 
-from events.errors import BadInputError
-from events.keyring import Keyring
+from events.errors import BadInputError, ErasedError
 from events.log import read_events
-from events.model import EventId, LayerFinding, Scope, Tombstoned
+from events.model import EventId, LayerFinding, Scope, Tombstoned, TurnId
 from events.postgres import Connection, Database
 from events.schedule import Schedule
 from events.vault import Vault
@@ -33,9 +33,8 @@ class Receipts:
 
     async def show(self, scope: Scope, receipt_id: EventId) -> ReceiptView | None:
         """Show how far one deletion has come; the receipt's id is the tombstone's."""
-        keyring = await self._vault.keyring(scope)
         async with self._reader.transaction(scope) as connection:
-            return await self._view(connection, keyring, receipt_id)
+            return await self._view(connection, scope, receipt_id)
 
     async def page(self, scope: Scope, limit: int, cursor: str | None) -> ReceiptPage:
         """List deletions, newest first.
@@ -44,7 +43,6 @@ class Receipts:
             BadInputError: the cursor is not one this method gave out.
         """
         before = None if cursor is None else _before(cursor)
-        keyring = await self._vault.keyring(scope)
         at, last = before or (None, None)
         async with self._reader.transaction(scope) as connection:
             rows = await connection.fetch(
@@ -58,11 +56,11 @@ class Receipts:
                 last,
                 limit + 1,
             )
-            views = [await self._view(connection, keyring, EventId(row["event_id"])) for row in rows[:limit]]
+            views = [await self._view(connection, scope, EventId(row["event_id"])) for row in rows[:limit]]
         cursor = cursor_of(rows[limit - 1]["recorded_at"], rows[limit - 1]["event_id"]) if len(rows) > limit else None
         return ReceiptPage(receipts=tuple(view for view in views if view is not None), next_cursor=cursor)
 
-    async def _view(self, connection: Connection, keyring: Keyring, receipt_id: EventId) -> ReceiptView | None:
+    async def _view(self, connection: Connection, scope: Scope, receipt_id: EventId) -> ReceiptView | None:
         tombstone = (await read_events(connection, [receipt_id])).get(receipt_id)
         if tombstone is None or not isinstance(tombstone.event, Tombstoned):
             return None
@@ -72,14 +70,14 @@ class Receipts:
             " from ops.erasure where tombstone = $1",
             receipt_id,
         )
-        names = await keyring.outside(event.injected) if event.injected else {}
+        names = await self._names(scope, event.injected)
         view = ReceiptView(
             receipt_id=receipt_id,
             memory_id=next(iter(event.memories), None),
             scope=event.scope,
             memories=len(event.memories),
             messages=len(event.messages),
-            tenant_id=keyring.scope.tenant_id,
+            tenant_id=scope.tenant_id,
             tombstone_version=tombstone.version,
             decision="DELETION_PENDING",
             layers=(),
@@ -116,6 +114,15 @@ class Receipts:
                 "signing_key": row["signing_key"],
             }
         )
+
+    async def _names(self, scope: Scope, turns: Sequence[TurnId]) -> Mapping[UUID, str]:
+        """Return the outside ids of turns; none is left of somebody who was forgotten as a whole."""
+        if not turns:
+            return {}
+        try:
+            return await (await self._vault.keyring(scope)).outside(turns)
+        except ErasedError:
+            return {}
 
 
 def _signed(statement: str) -> datetime | None:

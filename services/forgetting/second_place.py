@@ -26,6 +26,7 @@ class Tombstones:
                     "messages": event.messages,
                     "position": tombstone.position,
                     "recorded_at": tombstone.recorded_at,
+                    "scope": event.scope,
                     "subject_id": tombstone.scope.subject_id,
                     "tenant_id": tombstone.scope.tenant_id,
                 }

@@ -66,13 +66,13 @@ class Shelf(Generic[T]):
         self._end()
 
     def drop(self, scope: Scope) -> None:
-        """Drop everything of one person."""
-        for key in [key for key, held in self._held.items() if held.scope == scope]:
+        """Drop everything of one person, or with the nil subject of everybody of the tenant."""
+        for key in [key for key, held in self._held.items() if _within(held.scope, scope)]:
             del self._held[key]
 
     def values(self, scope: Scope | None = None) -> list[T]:
-        """Return what is kept, of everybody or of one person."""
-        return [held.value for held in self._held.values() if scope is None or held.scope == scope]
+        """Return what is kept, of everybody or of one person; with the nil subject, of the tenant."""
+        return [held.value for held in self._held.values() if scope is None or _within(held.scope, scope)]
 
     def _end(self) -> None:
         """End what is too old or too much; the old ones need not be the first, for use moves them back."""
@@ -81,6 +81,10 @@ class Shelf(Generic[T]):
             del self._held[key]
         while len(self._held) > self._most:
             self._held.popitem(last=False)
+
+
+def _within(owner: Scope, scope: Scope) -> bool:
+    return owner == scope or (not scope.subject_id.int and owner.tenant_id == scope.tenant_id)
 
 
 class RecallCache:

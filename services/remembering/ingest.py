@@ -9,7 +9,7 @@ from uuid import UUID
 from events import failpoint
 from events.bodies import Lost, Shredded, open_bodies
 from events.envelope import Command, NewEvent, Part, StoredEvent, finalized_command, memory_stream, turns_stream
-from events.errors import TurnConflictError
+from events.errors import ErasedError, TurnConflictError
 from events.keyring import Keyring, Name
 from events.log import Answer, EventLog, append, read_command
 from events.model import (
@@ -52,14 +52,22 @@ class Ingest:
         self._appender = appender
 
     async def finalize(self, scope: Scope, turn: TurnIn, actor: str) -> TurnAnswer:
-        """Store a turn, or find that it is known or forgotten. Returns after the commit.
+        """Store a turn, or find that it is known or forgotten, or that all of the person is. Returns after the commit.
 
         Raises:
             TurnConflictError: the turn id is known with another body.
             UnavailableError: a store does not answer; send the same turn again.
         """
+        try:
+            return await self._finalize(scope, turn, actor)
+        except ErasedError:
+            return TurnAnswer(turn_id=turn.turn_id, state="forgotten")
+
+    async def _finalize(self, scope: Scope, turn: TurnIn, actor: str) -> TurnAnswer:
         messages, redacted = _without_secrets(turn)
         keyring = await self._vault.keyring(scope)
+        if keyring.since is not None and turn.occurred_at <= keyring.since:
+            return TurnAnswer(turn_id=turn.turn_id, state="forgotten")  # said before the person was forgotten
         names = [message_name(turn.turn_id, message.message_id) for message in messages]
         ids = await keyring.intern([("turn", turn.turn_id), ("session", turn.session_id), *names])
         turn_id = TurnId(ids["turn", turn.turn_id])
@@ -72,6 +80,8 @@ class Ingest:
             appended = await self._append_answered(scope, turn.contexts, build)
         else:
             appended = await self._log.append(await build(withhold=False))
+        if appended.outcome == "erased":
+            raise ErasedError(scope.subject_id)
         failpoint.hit("ingest.appended")
         if appended.outcome == "known":  # the same turn id came twice at once, perhaps with another body
             (stored,) = await self._known(scope, command_id)

@@ -2,12 +2,13 @@
 
 import asyncio
 from collections.abc import Collection, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import timedelta
 from uuid import uuid4
 
 from events.envelope import Command, NewEvent, Part, StoredEvent, considered_command, memory_stream
-from events.errors import ConcurrencyError
+from events.errors import ConcurrencyError, ErasedError
 from events.keyring import Keyring
 from events.log import EventLog, fenced, read_at, read_command
 from events.model import (
@@ -89,7 +90,7 @@ class Rememberer:
         self._announced = False
 
     async def consider(self, position: Position) -> Considered | None:
-        """Consider the turn at a position; None where there is none or it was considered before.
+        """Consider the turn at a position; None where there is none, it was considered before, or all is forgotten.
 
         Raises:
             ConcurrencyError: other writers of the same person kept winning; deliver the job again.
@@ -102,6 +103,12 @@ class Rememberer:
         if not self._announced:
             await announce(self._events, self._projector, self._policy, _ACTOR)
             self._announced = True
+        try:
+            return await self._consider(stored, event)
+        except ErasedError:
+            return None
+
+    async def _consider(self, stored: StoredEvent, event: TurnFinalized) -> Considered | None:
         keyring = await self._vault.keyring(stored.scope)
         turn: Turn | None = None
         vectors = Vectors(self._embedder)
@@ -144,7 +151,8 @@ class Rememberer:
                 _ACTOR,
                 (NewEvent(considered, stored.said_at),),
             )
-            await self._events.append(command)
+            with suppress(ErasedError):
+                await self._events.append(command)
 
     async def _open(self, keyring: Keyring, stored: StoredEvent, event: TurnFinalized) -> Turn | None:
         """Open the turn as it can be read now; None where it was considered before."""

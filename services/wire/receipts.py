@@ -50,6 +50,23 @@ class PreviewRequest(What):
     description: Query | None = None
 
 
+class ForgetWholeRequest(Request):
+    """Forget a whole person or tenant for good; `digest` is that of the preview, which names whose all goes."""
+
+    digest: Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
+
+
+class WholePreview(Frozen):
+    """What would go with a whole person or tenant, counted. All that is theirs goes, also what comes meanwhile."""
+
+    scope: Literal["person", "tenant"]
+    people: int
+    memories: int
+    turns: int
+    messages: int
+    digest: str
+
+
 class LayerView(Frozen):
     """What one layer answered, and the evidence that was computed from.
 
@@ -72,6 +89,7 @@ class ReceiptView(Frozen):
     `scope` is what was asked for; `memory_id` the first memory of it, None where no memory goes. `keys_die_by` is when
     copies of the destroyed keys, in backups and logs of the vault, are useless too; while pending it is computed as if
     signed now. `receipt_id` is the id of the tombstone, so it is known at once and never changes.
+    `capability` opens this receipt, and nothing else, for ever; given for a whole person or tenant only.
     `statement` is the signed JSON, `signature` Ed25519 over its UTF-8 bytes in base64.
     """
 
@@ -93,6 +111,7 @@ class ReceiptView(Frozen):
     statement: str | None = None
     signature: str | None = None
     signing_key: str | None = None
+    capability: str | None = None
 
 
 class ReceiptPage(Frozen):

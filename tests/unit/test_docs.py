@@ -29,6 +29,7 @@ from services.api.routes import (
     tokens,
     traces,
     turns,
+    whole,
 )
 from services.wire.limits import Limits
 from services.wire.reading import read
@@ -224,7 +225,7 @@ def test_the_table_of_calls_is_the_door() -> None:
     """Every route has its row, and every row is a route."""
     routes = {
         f"{method} {re.sub(r':path', '', route.path)}"
-        for noun in (tokens, turns, recall, memories, inbox, choices, tasks, exports, receipts, traces, health)
+        for noun in (tokens, turns, recall, memories, inbox, choices, tasks, exports, receipts, traces, whole, health)
         for route in noun.router.routes
         if hasattr(route, "methods")
         for method in route.methods

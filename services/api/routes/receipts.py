@@ -7,7 +7,7 @@ from uuid import UUID
 from fastapi import APIRouter, Depends, Response
 
 from events.model import EventId
-from services.api.auth import MayForget, MayReadReceipts, Reader
+from services.api.auth import MayForget, MayReadReceipt, MayReadReceipts, Reader
 from services.api.body import body
 from services.api.door import TheDoor
 from services.api.openapi import ANY_PROBLEMS, BODY_PROBLEMS, Examples, json_body, problems
@@ -95,7 +95,7 @@ async def list_receipts(scope: MayReadReceipts, door: TheDoor, limit: Limit = 50
 
 
 @router.get("/v1/receipts/{receipt_id}", responses=problems(HTTPStatus.NOT_FOUND))
-async def show_receipt(scope: MayReadReceipts, receipt_id: UUID, door: TheDoor) -> ReceiptView:
+async def show_receipt(scope: MayReadReceipt, receipt_id: UUID, door: TheDoor) -> ReceiptView:
     """Show how far one deletion has come, layer by layer; signed once it has propagated."""
     receipt = await door.backend.receipt(scope, EventId(receipt_id))
     if receipt is None:

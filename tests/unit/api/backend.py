@@ -32,7 +32,7 @@ from services.wire.recall import (
     SearchRequest,
     Section,
 )
-from services.wire.receipts import LayerView, ReceiptPage, ReceiptView, What
+from services.wire.receipts import LayerView, ReceiptPage, ReceiptView, What, WholePreview
 from services.wire.tasks import ItemView, LessonView, TaskChange, TaskPage, TaskStart, TaskSummary, TaskView
 from services.wire.traces import TraceView
 from services.wire.turns import TurnAnswer, TurnIn, TurnOutcome, Verdict
@@ -192,6 +192,18 @@ class RecordingBackend:
     ) -> ForgetPreview | None:
         """Mean the one memory there is."""
         return None if what.session_id == "unknown" else await self.preview(scope, "any", reader=reader)
+
+    async def preview_whole(self, scope: Scope, what: Literal["person", "tenant"]) -> WholePreview:
+        """Count a little."""
+        self._called("preview_whole", scope, what)
+        return WholePreview(scope=what, people=1, memories=1, turns=1, messages=2, digest=DIGEST)
+
+    async def forget_whole(self, scope: Scope, what: Literal["person", "tenant"], digest: str) -> ReceiptView:
+        """Accept the digest of the preview only."""
+        self._called("forget_whole", scope, what)
+        if digest != DIGEST:
+            raise PreviewChangedError("somebody else")
+        return self._receipt(scope)
 
     async def suspend(self, scope: Scope, memory_id: MemoryId, *, suspended: bool) -> SuspensionView | None:
         """Know the one memory there is."""
