@@ -41,7 +41,7 @@ class Connection(Protocol):
 
     async def fetchrow(self, query: str, *args: Any) -> Row | None: ...  # noqa: ANN401, D102 - asyncpg's own signature
 
-    async def fetchval(self, query: str, *args: Any) -> Any: ...  # noqa: ANN401, D102 - asyncpg's own signature
+    async def fetchval(self, query: str, *args: Any, timeout: float | None = None) -> Any: ...  # noqa: ANN401, ASYNC109, D102 - asyncpg's own signature
 
     def is_closed(self) -> bool: ...  # noqa: D102 - asyncpg's own signature
 

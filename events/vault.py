@@ -25,6 +25,7 @@ from events.recent import Recent
 _TENANT_ITSELF = UUID(int=0)
 _TRIES = 5  # a roll changes a tenant's key once
 _AT_ONCE, _BATCH = 2, 256  # what many requests ask at once is one statement and one commit
+_ERASE_S = 120.0  # a person may have a hundred thousand keys
 _KEPT_PEOPLE, _KEPT_S = 1024, 60.0  # wrapped rows, as they are in the vault
 _LEFT = {
     "data_keys": "select count(*) from vault.data_key"
@@ -146,51 +147,31 @@ class Vault:
             )
         return len(gone)
 
-    async def erase_person(self, scope: Scope, at: datetime) -> int:
-        """Destroy everything of a person for good, in one transaction; return how many data keys went.
+    async def erase_person(self, scope: Scope, at: datetime) -> None:
+        """Destroy everything of a person for good, in one transaction.
 
         Of the outside id only a keyed digest stays, under a new internal id, so that what was said until `at` is not
         taken again when somebody of that name comes back.
         """
-        where = (scope.tenant_id, scope.subject_id)
-        async with self._database.transaction() as connection:
-            await connection.execute("insert into vault.gone values ($1, $2) on conflict do nothing", *where)
-            gone = await connection.execute(
-                "delete from vault.data_key where tenant_id = $1 and subject_id = $2", *where
+        async with self._database.connection() as connection:
+            await connection.fetchval(
+                "select vault.erase_person_v1($1, $2, $3)", scope.tenant_id, scope.subject_id, at, timeout=_ERASE_S
             )
-            await connection.execute("delete from vault.person where tenant_id = $1 and subject_id = $2", *where)
-            await connection.execute("delete from vault.alias where tenant_id = $1 and subject_id = $2", *where)
-            await connection.execute(
-                "update vault.alias set internal = $3, sealed = '', since = $4"
-                " where internal = $2 and tenant_id = $1 and subject_id = $5",
-                *where,
-                uuid4(),
-                at,
-                _TENANT_ITSELF,
-            )
-        return int(gone.rpartition(" ")[2])
 
-    async def erase_tenant(self, tenant: TenantId) -> None:
+    async def bar_tenant(self, tenant: TenantId) -> None:
         """Bar a tenant for good: nobody of it gets a key again. People go one by one, the tenant's own key last."""
         async with self._database.connection() as connection:
-            await connection.execute(
-                "insert into vault.gone values ($1, $2) on conflict do nothing", tenant, _TENANT_ITSELF
-            )
+            await connection.fetchval("select vault.bar_tenant_v1($1)", tenant)
 
     async def drop_tenant(self, tenant: TenantId) -> None:
         """Destroy what is left of a tenant: its names and its key, under which nothing is wrapped any more."""
-        async with self._database.transaction() as connection:
-            await connection.execute("delete from vault.data_key where tenant_id = $1", tenant)
-            await connection.execute("delete from vault.person where tenant_id = $1", tenant)
-            await connection.execute("delete from vault.alias where tenant_id = $1", tenant)
-            await connection.execute("delete from vault.tenant where tenant_id = $1", tenant)
+        async with self._database.connection() as connection:
+            await connection.fetchval("select vault.drop_tenant_v1($1)", tenant, timeout=_ERASE_S)
 
     async def discard(self, scope: Scope) -> None:
-        """Destroy a person's keys and nothing else of it: for one that was made for a purpose and has no name."""
-        where = (scope.tenant_id, scope.subject_id)
-        async with self._database.transaction() as connection:
-            await connection.execute("delete from vault.data_key where tenant_id = $1 and subject_id = $2", *where)
-            await connection.execute("delete from vault.person where tenant_id = $1 and subject_id = $2", *where)
+        """Destroy the keys of somebody who was made for a purpose and has no name."""
+        async with self._database.connection() as connection:
+            await connection.fetchval("select vault.discard_v1($1, $2)", scope.tenant_id, scope.subject_id)
 
     async def people(self, tenant: TenantId) -> list[SubjectId]:
         """Name everybody of a tenant who still has a key."""

@@ -103,7 +103,7 @@ Work = Callable[[], Awaitable[None]]
 
 _PROBE_ANSWERS = 10
 _PURGE_S = 120.0
-_LAYERS: Mapping[str, str] = {"keywords": "keyword_index", "sessions": "recent_turns"}
+_LAYERS: Mapping[str, str] = {"keywords": "keyword_index", "sessions": "recent_turns", "tasks": "task_state"}
 _SIGN_S = 2.0
 _TURNS_AT_ONCE = 2
 

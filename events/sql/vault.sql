@@ -104,6 +104,55 @@ create table vault.gone (
   primary key (tenant_id, subject_id)
 );
 
+-- Destroy everything of a person for good; says how many data keys went. Of the outside id only its digest stays, under a new
+-- internal id, so that what was said until p_at is not taken again when somebody of that name comes back.
+create function vault.erase_person_v1(p_tenant uuid, p_subject uuid, p_at timestamptz) returns bigint
+language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
+declare
+  keys bigint;
+begin
+  insert into vault.gone values (p_tenant, p_subject) on conflict do nothing;
+  delete from vault.data_key where tenant_id = p_tenant and subject_id = p_subject;
+  get diagnostics keys = row_count;
+  delete from vault.person where tenant_id = p_tenant and subject_id = p_subject;
+  delete from vault.alias where tenant_id = p_tenant and subject_id = p_subject;
+  update vault.alias set internal = gen_random_uuid(), sealed = '', since = p_at
+    where internal = p_subject and tenant_id = p_tenant and subject_id = '00000000-0000-0000-0000-000000000000';
+  return keys;
+end $$;
+
+-- Bar a whole tenant: nobody of it gets a key again.
+create function vault.bar_tenant_v1(p_tenant uuid) returns void
+language sql security definer set search_path = pg_catalog, pg_temp as $$
+  insert into vault.gone values (p_tenant, '00000000-0000-0000-0000-000000000000') on conflict do nothing
+$$;
+
+-- Destroy what is left of a tenant that is barred: names, and its key.
+create function vault.drop_tenant_v1(p_tenant uuid) returns void
+language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
+begin
+  if not exists (
+    select from vault.gone where tenant_id = p_tenant and subject_id = '00000000-0000-0000-0000-000000000000'
+  ) then
+    raise exception 'tenant % was not forgotten', p_tenant using errcode = 'insufficient_privilege';
+  end if;
+  delete from vault.data_key where tenant_id = p_tenant;
+  delete from vault.person where tenant_id = p_tenant;
+  delete from vault.alias where tenant_id = p_tenant;
+  delete from vault.tenant where tenant_id = p_tenant;
+end $$;
+
+-- Destroy the keys of somebody without a name, who was made for a purpose.
+create function vault.discard_v1(p_tenant uuid, p_subject uuid) returns void
+language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
+begin
+  if exists (select from vault.alias where internal = p_subject or (tenant_id = p_tenant and subject_id = p_subject)) then
+    raise exception 'subject % has a name', p_subject using errcode = 'insufficient_privilege';
+  end if;
+  delete from vault.data_key where tenant_id = p_tenant and subject_id = p_subject;
+  delete from vault.person where tenant_id = p_tenant and subject_id = p_subject;
+end $$;
+
 do $$
 declare name text;
 begin
@@ -118,9 +167,9 @@ grant usage on schema vault to vault_keeper, vault_opener, vault_eraser, vault_r
 grant select on all tables in schema vault to vault_keeper, vault_opener, vault_eraser, vault_roller;
 grant insert on vault.epoch, vault.tenant, vault.person, vault.data_key, vault.alias to vault_keeper;
 grant insert on vault.data_key, vault.person to vault_eraser; -- probe keys, of a whole person's under a scratch one
-grant delete on vault.data_key, vault.person, vault.alias, vault.tenant to vault_eraser;
-grant insert on vault.gone to vault_eraser;
-grant update on vault.alias to vault_eraser; -- a forgotten person's row only
+grant delete on vault.data_key to vault_eraser;
+revoke all on all functions in schema vault from public;
+grant execute on function vault.erase_person_v1, vault.bar_tenant_v1, vault.drop_tenant_v1, vault.discard_v1 to vault_eraser;
 grant insert, update, delete on vault.tenant, vault.person, vault.epoch, vault.due to vault_roller;
 grant insert, update on vault.retired_epoch to vault_roller;
 grant update on vault.data_key to vault_roller; -- it rewraps data keys and destroys none

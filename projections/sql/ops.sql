@@ -186,8 +186,9 @@ revoke all on function ops.count_whole_v1 from public;
 grant execute on function ops.count_whole_v1 to cenotaph_reader;
 
 grant usage on schema ops to cenotaph_reader, cenotaph_appender, cenotaph_projector, cenotaph_eraser, cenotaph_prober;
-grant select on ops.api_key to cenotaph_reader, cenotaph_prober;
-grant select, delete on ops.api_key to cenotaph_eraser;
+grant select on ops.api_key to cenotaph_reader;
+grant select (tenant_id) on ops.api_key to cenotaph_eraser, cenotaph_prober;
+grant delete on ops.api_key to cenotaph_eraser;
 grant select, insert on ops.read, ops.locating to cenotaph_reader;
 revoke all on all functions in schema ops from public;
 grant execute on function ops.record_read_v1 to cenotaph_reader;

@@ -14,10 +14,10 @@ from services.forgetting.layers import State, finding
 from services.forgetting.question import Question
 
 _NAMED = "(memory_id = any($1::uuid[]) or (tenant_id = $2 and ($3::uuid is null or subject_id = $3)))"
-_UNBARRED = f"select count(*) from ops.exported where {_NAMED} and barred_at is null"
-_EXPORTS = f"select distinct export_id from ops.exported where {_NAMED} order by export_id"
-_VERSIONS = f"select distinct version from ops.exported where {_NAMED} order by version"
-_BAR = f"update ops.exported set barred_at = $4 where {_NAMED} and barred_at is null"
+_UNBARRED = "select count(*) from ops.exported where {_NAMED} and barred_at is null".replace("{_NAMED}", _NAMED)
+_EXPORTS = "select distinct export_id from ops.exported where {_NAMED} order by export_id".replace("{_NAMED}", _NAMED)
+_VERSIONS = "select distinct version from ops.exported where {_NAMED} order by version".replace("{_NAMED}", _NAMED)
+_BAR = "update ops.exported set barred_at = $4 where {_NAMED} and barred_at is null".replace("{_NAMED}", _NAMED)
 
 
 class Exported:

@@ -14,6 +14,7 @@ from events.vault import Vault
 from services.forgetting.prepare import open_raw, targets_of
 from services.forgetting.question import Question, Target, bare_question
 
+_STEP_S = 120.0
 PEOPLE, VERSIONS = 4, 4
 """How many people of a tenant, and how many memory versions of each, the semantic probes ask for."""
 
@@ -90,14 +91,16 @@ class Whole:
             await self._vault.erase_person(tombstone.scope, tombstone.recorded_at)
             failpoint.hit("erase.destroyed")
         else:
-            await self._vault.erase_tenant(tenant)
+            await self._vault.bar_tenant(tenant)
             for each in await self._vault.people(tenant):
                 if each != scratch_of(tombstone).subject_id:
                     await self._vault.erase_person(Scope(tenant_id=tenant, subject_id=each), tombstone.recorded_at)
                     failpoint.hit("erase.destroyed")
         for person in await self._everybody(tombstone):
             async with self._eraser.connection() as connection:
-                await connection.fetchval("select log.remove_person_v1($1, $2)", tombstone.event_id, person)
+                await connection.fetchval(
+                    "select log.remove_person_v1($1, $2)", tombstone.event_id, person, timeout=_STEP_S
+                )
             failpoint.hit("erase.removed")
 
     async def erase(self, tombstone: StoredEvent, question: Question) -> None:

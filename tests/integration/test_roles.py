@@ -223,7 +223,7 @@ FORBIDDEN = {
         "update facts.memory set status = 'current'",
         "delete from facts.memory",
         "update log.head set size = 0",
-        "select from ops.api_key",
+        "select hash from ops.api_key",
     ),
     "prober": (
         "select log.remove_bodies_v1(gen_random_uuid())",
@@ -231,7 +231,7 @@ FORBIDDEN = {
         "update facts.memory set status = 'forgotten'",
         "update ops.erasure set propagated_at = now()",
         "delete from keywords.entry",
-        "select from ops.api_key",
+        "select hash from ops.api_key",
     ),
 }
 APPEND = "select log.append_v1('{}','{}','{}','{}','{}','{}','{}','{}','{}','{}','{}','{}','{}','{}','{}','{}','{}')"
@@ -354,11 +354,11 @@ async def test_a_reader_does_not_write_for_another_person(stores: Stores, world:
             await refused(database, insert + values, other.scope.tenant_id, other.scope.subject_id, scope=world.mine)
 
 
-VAULT_TABLES = ("epoch", "tenant", "person", "data_key", "alias", "due", "retired_epoch")
+VAULT_TABLES = ("epoch", "tenant", "person", "data_key", "alias", "due", "retired_epoch", "gone")
 VAULT_MAY = {
     "keeper": {"epoch", "tenant", "person", "data_key", "alias"},
     "opener": set[str](),
-    "eraser": {"data_key"},
+    "eraser": {"data_key", "person"},
 }
 
 
