@@ -99,9 +99,17 @@ def _at(position: int | None) -> str:
     return "" if position is None else f"position {position}: "
 
 
+def _said_by_the_person(memory: Document) -> Document:
+    """Say of a memory from before business systems stated facts that the person said it."""
+    return {**memory, "said_by": None}
+
+
 STEPS: Steps = {
     # nobody knows any more who asked for it; what may have been asked for is kept
     ("accepted", 1): Step(lambda old: {**old, "explicit": True}),
+    ("accepted", 2): Step(parts={"memory": _said_by_the_person}),
+    ("not_written", 1): Step(parts={"memory": _said_by_the_person}),
+    ("turn_finalized", 2): Step(),  # no message of then came from a business system
     ("reinforced", 1): Step(lambda old: {**old, "explicit": False}),
     ("expired", 1): Step(lambda old: {**old, "reason": "time"}),
     ("turn_finalized", 1): Step(lambda old: {**old, "task": None}),  # no turn closed a task

@@ -43,6 +43,7 @@ class Origin(StrEnum):
     RETRIEVED = "retrieved"
     INJECTED = "injected"
     SUBAGENT = "subagent"
+    SYSTEM = "system"  # a business system's own statement, through its own credential; no turn from outside names it
 
 
 ANSWERS: Final = frozenset({Origin.ASSISTANT, Origin.SUBAGENT})
@@ -183,7 +184,8 @@ class Candidate(Claim):
 
     `explicit` means the person asked to remember it. `ephemeral` means it is meant for this once only. `sensitivity`
     names a class of R13.8 (`health`, `finance`, …) or is None. `replaces` is the value that the person says is no
-    longer so, where they name it: it finds the memory to replace under whatever key that is.
+    longer so, where they name it: it finds the memory to replace under whatever key that is. `said_by` names the
+    business system that proposes it, None the person (R14).
     """
 
     evidence: tuple[Evidence, ...]
@@ -195,6 +197,7 @@ class Candidate(Claim):
     correction: bool = False
     sensitivity: str | None = None
     replaces: str | None = None
+    said_by: str | None = None
 
 
 class Suppression(Frozen):
@@ -224,6 +227,7 @@ class MemoryBody(Claim):
     assertion: Assertion
     sensitivity: str | None = None
     explicit: bool = False
+    said_by: str | None = None
 
 
 class ItemBody(Frozen):
@@ -301,7 +305,7 @@ class TurnFinalized(Event):
     """
 
     type = "turn_finalized"
-    schema_version: ClassVar[int] = 2
+    schema_version: ClassVar[int] = 3
     turn_id: TurnId
     session_id: SessionId
     status: TurnStatus
@@ -335,7 +339,7 @@ class Accepted(Event):
     """
 
     type = "accepted"
-    schema_version: ClassVar[int] = 2
+    schema_version: ClassVar[int] = 3
     candidate_id: MemoryId
     memory_id: MemoryId
     version: int
@@ -372,6 +376,7 @@ class NotWritten(Event):
     """The candidate did not become a memory. Only `held` keeps a sealed body, until `held_until`."""
 
     type = "not_written"
+    schema_version: ClassVar[int] = 2
     candidate_id: MemoryId
     turn_id: TurnId
     outcome: Outcome

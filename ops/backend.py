@@ -13,7 +13,7 @@ from events.model import EventId, MemoryId, Position, Scope, SubjectId, TenantId
 from events.postgres import Database
 from events.vault import Vault
 from projections.follower import position_of
-from services.access.keys import KeyStore, tenant_of
+from services.access.keys import KeyStore, StoredKey, holder_of
 from services.access.rights import TokenRole
 from services.forgetting.forget import Forgetter
 from services.forgetting.previews import Preview, Previews, whole_digest
@@ -30,6 +30,7 @@ from services.recall.register import Register
 from services.remembering.choose import Chooser
 from services.remembering.inbox import Inbox
 from services.remembering.ingest import Ingest
+from services.remembering.proposals import Proposals
 from services.replay.standing import Standing, standings
 from services.tasks.tasks import Tasks
 from services.wire.choices import (
@@ -42,6 +43,7 @@ from services.wire.choices import (
 )
 from services.wire.explain import Explanation
 from services.wire.exports import ExportDetail, ExportPage, Purpose
+from services.wire.facts import FactAnswer, SystemFact, fact_name
 from services.wire.inbox import InboxEntry, InboxPage, SettledView
 from services.wire.memories import MemoryDetail, MemoryPage, MemoryStatus, SuspensionView
 from services.wire.recall import ContextAnswer, ContextRequest, SearchAnswer, SearchRequest
@@ -66,6 +68,7 @@ class System:
     """The services a door needs; implements `services.api.backend.Backend`."""
 
     ingest: Ingest
+    proposals: Proposals
     contexts: Contexts
     catalogue: Catalogue
     forgetter: Forgetter
@@ -92,6 +95,15 @@ class System:
     async def turn_outcome(self, scope: Scope, turn_id: str) -> TurnOutcome | None:
         """Say what became of a turn."""
         return await self.catalogue.outcome(scope, turn_id)
+
+    async def propose(self, scope: Scope, system: str, fact: SystemFact) -> FactAnswer | None:
+        """Store what a business system states; None where it does not own the key."""
+        return await self.proposals.propose(scope, system, fact)
+
+    async def fact_outcome(self, scope: Scope, system: str, fact_id: str) -> TurnOutcome | None:
+        """Say what became of a fact."""
+        outcome = await self.catalogue.outcome(scope, fact_name(system, fact_id))
+        return outcome and outcome.model_copy(update={"turn_id": fact_id})
 
     async def context(self, scope: Scope, request: ContextRequest) -> ContextAnswer:
         """Compile context for an agent."""
@@ -334,9 +346,9 @@ class System:
         """Return the internal id of a person, made on first use."""
         return await self.vault.subject(tenant_id, outside)
 
-    async def tenant_of_key(self, key: str) -> TenantId | None:
+    async def holder_of_key(self, key: str) -> StoredKey | None:
         """Return whose API key this is."""
-        return await tenant_of(self.keys, key)
+        return await holder_of(self.keys, key)
 
     async def standings(self) -> list[Standing]:
         """Return how every read model stands.

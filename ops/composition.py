@@ -79,6 +79,7 @@ from services.recall.register import Register
 from services.remembering.choose import Chooser
 from services.remembering.inbox import Inbox
 from services.remembering.ingest import Ingest
+from services.remembering.proposals import Proposals
 from services.remembering.remember import Rememberer
 from services.replay.asof import History
 from services.replay.diff import Differ
@@ -295,12 +296,17 @@ class Composition:
         tenant = await self.vault("keeper").create_tenant()
         return tenant, await ApiKeys(self.log(None)).create(tenant)
 
+    async def register_system(self, tenant: TenantId, system: str, owns: frozenset[str]) -> str:
+        """Register a business system of a tenant as the owner of semantic keys; its key is shown once."""
+        return await ApiKeys(self.log(None)).register(tenant, system, owns)
+
     @cached_property
     def backend(self) -> System:
         """Everything behind the door."""
         reader, keeper = self.log("reader"), self.vault("keeper")
         return System(
             ingest=self.ingest,
+            proposals=Proposals(self.ingest, self.api_keys),
             contexts=Contexts(reader, keeper, self.recall, shipped_policy()),
             catalogue=Catalogue(reader, keeper),
             forgetter=Forgetter(self.log("appender"), reader, keeper),
@@ -607,4 +613,5 @@ class Composition:
             extractor=self.reader_of_turns,
             policy=shipped_policy(),
             gates=self.gates,
+            owners=self.api_keys,
         )

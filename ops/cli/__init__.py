@@ -2,7 +2,7 @@
 
 from ops.cli import export as exporting
 from ops.cli import keys, letters
-from ops.cli.access import create, forget_tenant, tenant, token
+from ops.cli.access import create, forget_tenant, system, tenant, token
 from ops.cli.audit import audit
 from ops.cli.bench import bench
 from ops.cli.bundle import check, export
@@ -46,6 +46,7 @@ for audits in (verify, export, check, diff, key, rotate_key, cosign):
 app.add_typer(audit, name="audit")
 tenant.command()(expanded(create))
 tenant.command("forget")(expanded(forget_tenant))
+tenant.command()(expanded(system))
 app.add_typer(tenant, name="tenant")
 for name, action in letters.COMMANDS.items():
     letters.letters.command(name)(expanded(action))

@@ -1,6 +1,7 @@
 """`cenotaph tenant` and `cenotaph token`: who may call."""
 
 import asyncio
+import re
 from typing import Annotated
 
 import httpx
@@ -10,12 +11,17 @@ from cenotaph import calls
 from cenotaph.auth import BearerAuth
 from cenotaph.client import Cenotaph, TokenRole
 from cenotaph.transport import PATIENT, Sender
+from events.errors import BadInputError
 from ops import logs
 from ops.cli.forget import forget_whole
-from ops.cli.options import Door, Place
+from ops.cli.options import Door, Place, Tenant
 from ops.cli.output import out
-from ops.cli.places import find_door, settings_of, stores_of
+from ops.cli.places import api_key_of, find_door, settings_of, stores_of
 from ops.cli.wiring import compose
+from services.access.keys import tenant_of
+
+_NAME = re.compile(r"[a-z][a-z0-9_-]{0,30}")
+_KEY = re.compile(r"[a-z][a-z0-9_]*(\.[a-z0-9_]+){0,3}")
 
 tenant = typer.Typer(help="Manage tenants.", no_args_is_help=True)
 
@@ -52,6 +58,34 @@ def forget_tenant(
     address, api_key = find_door(door)
     with Cenotaph(address, token=api_key, timeout_s=30) as own:
         forget_whole(own.preview_tenant(), own.forget_tenant, door, wait, yes=yes)
+
+
+def system(
+    name: Annotated[str, typer.Argument(help="Your name for the business system: letters, digits, - and _.")],
+    owns: Annotated[list[str], typer.Option(help="A semantic key that it is the authority for; may be repeated.")],
+    *,
+    door: Tenant,
+) -> None:
+    """Register a business system as the owner of semantic keys and print its key, which is shown only now.
+
+    Registering it again replaces its key and what it owns. Takes the owner of the log's database.
+    """
+    logs.configure("warning")
+    if not _NAME.fullmatch(name) or not all(_KEY.fullmatch(key) for key in owns):
+        raise BadInputError("a name looks like crm, a semantic key like membership.tier")
+    settings = settings_of(door.data)
+    composition = compose(settings, stores_of(settings))
+
+    async def make() -> str:
+        try:
+            tenant_id = await tenant_of(composition.api_keys, api_key_of(door))
+            if tenant_id is None:
+                raise BadInputError("the tenant's API key is not valid")
+            return await composition.register_system(tenant_id, name, frozenset(owns))
+        finally:
+            await composition.close()
+
+    out.out(asyncio.run(make()))
 
 
 def token(

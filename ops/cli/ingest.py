@@ -12,9 +12,11 @@ import typer
 from rich.table import Table
 
 from cenotaph.calls import Message, Turn
+from cenotaph.calls import Origin as NameOfOrigin
 from cenotaph.client import AsyncCenotaph
 from cenotaph.errors import CenotaphError as ClientError
 from events.errors import BadInputError, CenotaphError
+from events.model import Origin
 from ops import logs
 from ops.cli.options import Door
 from ops.cli.output import bar, coloured, err, out, print_table
@@ -22,6 +24,15 @@ from ops.cli.places import async_door, find_door
 from services.wire.limits import Limits
 from services.wire.reading import MalformedError, loads, read
 from services.wire.turns import TurnIn
+
+_ORIGINS: dict[Origin, NameOfOrigin] = {  # what a turn may name: a business system's statement is no part of one
+    Origin.USER: "user",
+    Origin.ASSISTANT: "assistant",
+    Origin.TOOL: "tool",
+    Origin.RETRIEVED: "retrieved",
+    Origin.INJECTED: "injected",
+    Origin.SUBAGENT: "subagent",
+}
 
 _POLL_S = 0.1
 _STUCK_S = 120.0
@@ -101,7 +112,7 @@ def line_of(number: int, raw: bytes, subject: str | None) -> Line:
     except (TypeError, orjson.JSONEncodeError):
         raise BadInputError("the line holds a lone surrogate, which is not a character") from None
     messages = [
-        Message(message_id=each.message_id, role=each.role.value, origin=each.origin.value, content=each.content)
+        Message(message_id=each.message_id, role=each.role.value, origin=_ORIGINS[each.origin], content=each.content)
         for each in turn.messages
     ]
     return Line(

@@ -5,8 +5,12 @@ create table ops.api_key (
   key_id     text primary key,
   tenant_id  uuid not null,
   hash       bytea not null,
-  created_at timestamptz not null default clock_timestamp()
+  created_at timestamptz not null default clock_timestamp(),
+  system     text, -- the business system whose credential it is (R14); null: the tenant's own
+  owns       text[] not null default '{}', -- the semantic keys that it is the authority for
+  check (system is not null or owns = '{}')
 );
+create unique index one_key_of_a_system on ops.api_key (tenant_id, system);
 
 -- one row a read of memories: which it gave away, and how that came about; content-free, serves traces, usage and the read
 -- audit (R36). `trace` has one entry for each of `candidates`, in their order (services/recall/trace.py).

@@ -19,13 +19,22 @@ class TenantCredential(Frozen):
     tenant_id: TenantId
 
 
+class SystemCredential(Frozen):
+    """A business system's own key: it mints tokens of the role `system` for itself and does nothing else."""
+
+    kind: Literal["system"] = "system"
+    tenant_id: TenantId
+    system: str
+
+
 class TokenCredential(Frozen):
-    """A short token: one person's memory, in one part."""
+    """A short token: one person's memory, in one part. `system` names the business system that holds it."""
 
     kind: Literal["token"] = "token"
     scope: Scope
     role: TokenRole
     expires_at: datetime
+    system: str | None = None
 
 
 class Capability(Frozen):
@@ -35,4 +44,4 @@ class Capability(Frozen):
     receipt_id: EventId
 
 
-Credential = TenantCredential | TokenCredential
+Credential = TenantCredential | SystemCredential | TokenCredential

@@ -6,6 +6,7 @@ The secret has 256 random bits, so one SHA-256 is enough: there is nothing to gu
 import hmac
 import re
 import secrets
+from collections.abc import Mapping
 from datetime import datetime
 from hashlib import sha256
 from typing import NamedTuple, Protocol
@@ -26,12 +27,18 @@ class PresentedKey(NamedTuple):
 
 
 class StoredKey(Frozen):
-    """A key as we keep it: enough to recognise it, not enough to use it."""
+    """A key as we keep it: enough to recognise it, not enough to use it.
+
+    `system` is the business system whose credential it is, None where it is the tenant's own; `owns` are the semantic
+    keys that system is the authority for (R14).
+    """
 
     key_id: str
     tenant_id: TenantId
     digest: bytes
     revoked_at: datetime | None = None
+    system: str | None = None
+    owns: frozenset[str] = frozenset()
 
 
 class KeyStore(Protocol):
@@ -42,10 +49,21 @@ class KeyStore(Protocol):
         ...
 
 
-def mint_key(tenant_id: TenantId) -> tuple[str, StoredKey]:
-    """Make a key: the text to show once, and what to store."""
+class Owners(Protocol):
+    """Where the owners of semantic keys are found (R14)."""
+
+    async def owners(self, tenant_id: TenantId) -> Mapping[str, str]:
+        """Return which business system owns which semantic key of a tenant."""
+        ...
+
+
+def mint_key(
+    tenant_id: TenantId, system: str | None = None, owns: frozenset[str] = frozenset()
+) -> tuple[str, StoredKey]:
+    """Make a key of a tenant, or of a business system of it: the text to show once, and what to store."""
     key_id, secret = secrets.token_hex(8), secrets.token_urlsafe(32)
-    return f"{PREFIX}{key_id}_{secret}", StoredKey(key_id=key_id, tenant_id=tenant_id, digest=digest_of(secret))
+    stored = StoredKey(key_id=key_id, tenant_id=tenant_id, digest=digest_of(secret), system=system, owns=owns)
+    return f"{PREFIX}{key_id}_{secret}", stored
 
 
 def digest_of(secret: str) -> bytes:
@@ -71,11 +89,17 @@ def matches(presented: PresentedKey, stored: StoredKey | None) -> bool:
     return same and stored is not None and stored.key_id == presented.key_id and stored.revoked_at is None
 
 
-async def tenant_of(store: KeyStore, text: str) -> TenantId | None:
-    """Return the tenant a key belongs to, or None for anything that is not a living key."""
+async def holder_of(store: KeyStore, text: str) -> StoredKey | None:
+    """Return the living key that a text is, or None."""
     try:
         presented = parse_key(text)
     except CredentialError:
         return None
     stored = await store.find(presented.key_id)
-    return stored.tenant_id if stored is not None and matches(presented, stored) else None
+    return stored if stored is not None and matches(presented, stored) else None
+
+
+async def tenant_of(store: KeyStore, text: str) -> TenantId | None:
+    """Return the tenant whose own key a text is, or None; the key of a business system is not its tenant's."""
+    stored = await holder_of(store, text)
+    return stored.tenant_id if stored is not None and stored.system is None else None

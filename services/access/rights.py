@@ -11,6 +11,7 @@ class TokenRole(StrEnum):
     PERSON = "person"
     AUDITOR = "auditor"
     WORKFLOW = "workflow"
+    SYSTEM = "system"
 
 
 class Right(StrEnum):
@@ -27,16 +28,19 @@ class Right(StrEnum):
     WRITE_TASKS = "write_tasks"
     EXPORT = "export"
     FORGET_ALL = "forget_all"
+    PROPOSE_FACTS = "propose_facts"
 
 
 RIGHTS: MappingProxyType[TokenRole, frozenset[Right]] = MappingProxyType(
     {
         # consent is the person's own act, not the agent's, and so is taking everything away, or leaving; the state of
-        # a task is the workflow's alone (R52)
-        TokenRole.AGENT: frozenset(Right) - {Right.CHOOSE, Right.EXPORT, Right.FORGET_ALL, Right.WRITE_TASKS},
-        TokenRole.PERSON: frozenset(Right) - {Right.WRITE_TASKS},
+        # a task is the workflow's alone (R52), and what a business system states, nobody states for it (R14)
+        TokenRole.AGENT: frozenset(Right)
+        - {Right.CHOOSE, Right.EXPORT, Right.FORGET_ALL, Right.WRITE_TASKS, Right.PROPOSE_FACTS},
+        TokenRole.PERSON: frozenset(Right) - {Right.WRITE_TASKS, Right.PROPOSE_FACTS},
         TokenRole.AUDITOR: frozenset({Right.READ_RECEIPTS, Right.READ_TRACES}),
         TokenRole.WORKFLOW: frozenset({Right.READ_MEMORIES, Right.READ_TURNS, Right.READ_TASKS, Right.WRITE_TASKS}),
+        TokenRole.SYSTEM: frozenset({Right.PROPOSE_FACTS}),
     }
 )
 

@@ -28,6 +28,7 @@ class _Claims(Frozen):
     subject: SubjectId
     role: TokenRole
     exp: AwareDatetime
+    system: str | None = None
 
 
 class _CapabilityClaims(Frozen):
@@ -58,7 +59,7 @@ class TokenVerifier:
             # One sentence for all other faults: which check failed helps only somebody who forges.
             raise CredentialError("the token is not valid here; mint one with your API key") from None
         scope = Scope(tenant_id=claims.tenant, subject_id=claims.subject)
-        return TokenCredential(scope=scope, role=claims.role, expires_at=claims.exp)
+        return TokenCredential(scope=scope, role=claims.role, expires_at=claims.exp, system=claims.system)
 
     def capability(self, text: str) -> Capability | None:
         """Return which receipt a capability opens, None where it is none of ours."""
@@ -93,7 +94,9 @@ class TokenSigner:
         }
         return jwt.encode(claims, self._key, algorithm=_ALGORITHM)
 
-    def issue(self, scope: Scope, role: TokenRole, ttl: timedelta, now: datetime | None = None) -> tuple[str, datetime]:
+    def issue(
+        self, scope: Scope, role: TokenRole, ttl: timedelta, now: datetime | None = None, *, system: str | None = None
+    ) -> tuple[str, datetime]:
         """Mint a token; returns it and when it expires (whole seconds, as a JWT counts)."""
         issued = (now or datetime.now(UTC)).replace(microsecond=0)
         expires = issued + ttl
@@ -106,4 +109,6 @@ class TokenSigner:
             "jti": str(uuid4()),
             "aud": AUDIENCE,
         }
+        if system is not None:
+            claims["system"] = system
         return jwt.encode(claims, self._key, algorithm=_ALGORITHM), expires

@@ -9,7 +9,20 @@ from services.api.door import Door
 from services.api.guard import Guard
 from services.api.metrics import RequestMetrics
 from services.api.openapi import Api
-from services.api.routes import choices, exports, health, inbox, memories, recall, receipts, tasks, traces, turns, whole
+from services.api.routes import (
+    choices,
+    exports,
+    facts,
+    health,
+    inbox,
+    memories,
+    recall,
+    receipts,
+    tasks,
+    traces,
+    turns,
+    whole,
+)
 from services.api.routes import tokens as tokens_routes
 from services.wire.limits import Limits
 
@@ -55,6 +68,7 @@ def create_app(
     for noun in (
         tokens_routes,
         turns,
+        facts,
         recall,
         memories,
         inbox,

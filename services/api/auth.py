@@ -8,7 +8,13 @@ from fastapi import Depends, Request, Security
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 
 from events.model import Scope, TenantId
-from services.access.credentials import Credential, CredentialError, TenantCredential, TokenCredential
+from services.access.credentials import (
+    Credential,
+    CredentialError,
+    SystemCredential,
+    TenantCredential,
+    TokenCredential,
+)
 from services.access.keys import PREFIX
 from services.access.rights import Right, TokenRole, may
 from services.api.door import Door, TheDoor
@@ -48,27 +54,29 @@ async def credential_of(door: Door, bearer: Bearer) -> Credential:
     if bearer is None or not bearer.credentials:
         raise _unauthorized("send Authorization: Bearer with a tenant key or a token")
     if bearer.credentials.startswith(PREFIX):
-        tenant_id = await door.backend.tenant_of_key(bearer.credentials)
-        if tenant_id is None:
+        held = await door.backend.holder_of_key(bearer.credentials)
+        if held is None:
             raise _unauthorized("the API key is not valid")
-        return TenantCredential(tenant_id=tenant_id)
+        if held.system is not None:
+            return SystemCredential(tenant_id=held.tenant_id, system=held.system)
+        return TenantCredential(tenant_id=held.tenant_id)
     try:
         return door.tokens.verifier.verify(bearer.credentials)
     except CredentialError as error:
         raise _unauthorized(str(error)) from None
 
 
-async def _tenant(door: TheDoor, bearer: Annotated[Bearer, Security(_KEY)]) -> TenantId:
+async def _minter(door: TheDoor, bearer: Annotated[Bearer, Security(_KEY)]) -> TenantCredential | SystemCredential:
     credential = await credential_of(door, bearer)
-    if not isinstance(credential, TenantCredential):
-        raise _forbidden("only a tenant key may mint tokens")
-    return credential.tenant_id
+    if isinstance(credential, TokenCredential):
+        raise _forbidden("only a tenant key, or a system's own, may mint tokens")
+    return credential
 
 
 async def _token(door: TheDoor, bearer: Annotated[Bearer, Security(_TOKEN)]) -> TokenCredential:
     credential = await credential_of(door, bearer)
     if not isinstance(credential, TokenCredential):
-        raise _forbidden("a tenant key mints tokens only; send a token")
+        raise _forbidden("a key mints tokens only; send a token")
     return credential
 
 
@@ -94,8 +102,9 @@ async def _exporter(door: TheDoor, bearer: Annotated[Bearer, Security(_EITHER)])
     credential = await credential_of(door, bearer)
     if isinstance(credential, TenantCredential):
         return credential.tenant_id
-    if not may(credential.role, Right.EXPORT):
-        raise _forbidden(_HINT.format(role=credential.role, right="export", able=_able(Right.EXPORT)))
+    role = TokenRole.SYSTEM if isinstance(credential, SystemCredential) else credential.role
+    if isinstance(credential, SystemCredential) or not may(role, Right.EXPORT):
+        raise _forbidden(_HINT.format(role=role, right="export", able=_able(Right.EXPORT)))
     return credential.scope
 
 
@@ -107,7 +116,25 @@ async def _receipt_reader(door: TheDoor, bearer: Annotated[Bearer, Security(_TOK
     return await allowed(Right.READ_RECEIPTS)(await _token(door, bearer))
 
 
+async def _tenant(door: TheDoor, bearer: Annotated[Bearer, Security(_KEY)]) -> TenantId:
+    credential = await credential_of(door, bearer)
+    if not isinstance(credential, TenantCredential):
+        raise _forbidden("only a tenant's own key may do this")
+    return credential.tenant_id
+
+
 Tenant = Annotated[TenantId, Depends(_tenant)]
+
+
+async def _proposer(credential: _Token) -> TokenCredential:
+    if not may(credential.role, Right.PROPOSE_FACTS) or credential.system is None:
+        right, able = "propose facts", _able(Right.PROPOSE_FACTS)
+        raise _forbidden(_HINT.format(role=credential.role, right=right, able=able))
+    return credential
+
+
+Minter = Annotated[TenantCredential | SystemCredential, Depends(_minter)]
+Proposer = Annotated[TokenCredential, Depends(_proposer)]
 Reader = Annotated[TokenRole, Depends(_reader)]
 MayWriteTurns = Annotated[Scope, Depends(allowed(Right.WRITE_TURNS))]
 MayReadTurns = Annotated[Scope, Depends(allowed(Right.READ_TURNS))]

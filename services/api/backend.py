@@ -6,11 +6,13 @@ from typing import Literal, Protocol
 from uuid import UUID
 
 from events.model import EventId, MemoryId, Scope, SubjectId, TenantId
+from services.access.keys import StoredKey
 from services.access.rights import TokenRole
 from services.replay.standing import Standing
 from services.wire.choices import ConsentPage, ForgetPreview, SuppressionPage, SuppressionView
 from services.wire.explain import Explanation
 from services.wire.exports import ExportDetail, ExportPage, Purpose
+from services.wire.facts import FactAnswer, SystemFact
 from services.wire.inbox import InboxPage, SettledView
 from services.wire.memories import MemoryDetail, MemoryPage, MemoryStatus, SuspensionView
 from services.wire.recall import ContextAnswer, ContextRequest, SearchAnswer, SearchRequest
@@ -39,6 +41,18 @@ class Backend(Protocol):
 
     async def turn_outcome(self, scope: Scope, turn_id: str) -> TurnOutcome | None:
         """Say what became of a turn, by the id the caller gave it."""
+        ...
+
+    async def propose(self, scope: Scope, system: str, fact: SystemFact) -> FactAnswer | None:
+        """Store what a business system states about a person; None where it does not own the key.
+
+        Raises:
+            TurnConflictError: The fact id is known with another body.
+        """
+        ...
+
+    async def fact_outcome(self, scope: Scope, system: str, fact_id: str) -> TurnOutcome | None:
+        """Say what became of a fact, by the id its system gave it."""
         ...
 
     async def context(self, scope: Scope, request: ContextRequest) -> ContextAnswer:
@@ -229,7 +243,7 @@ class Backend(Protocol):
         """Return the internal id of a person, made on first use."""
         ...
 
-    async def tenant_of_key(self, key: str) -> TenantId | None:
+    async def holder_of_key(self, key: str) -> StoredKey | None:
         """Return whose API key this is, or None where it is unknown, revoked or not a key at all."""
         ...
 

@@ -12,6 +12,7 @@ from services.api.minting import TokenRequest
 from services.api.problem import MEDIA_TYPE, Problem
 from services.wire.choices import ConsentRequest, DescribeRequest, ForgetDescribedRequest
 from services.wire.exports import ExportedMemory, ExportHead, ExportRequest, ExportTail
+from services.wire.facts import SystemFact
 from services.wire.recall import ContextRequest, SearchRequest
 from services.wire.receipts import ForgetRequest, ForgetWholeRequest, PreviewRequest
 from services.wire.tasks import TaskChange, TaskStart
@@ -39,6 +40,7 @@ _MODELS: tuple[type[BaseModel], ...] = (
     TaskStart,
     TokenRequest,
     TurnIn,
+    SystemFact,
 )
 
 

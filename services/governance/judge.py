@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 
 from events.model import Candidate
 from services.governance.gates.assertion import assertion
+from services.governance.gates.authority import authority
 from services.governance.gates.capacity import capacity
 from services.governance.gates.confidence import confidence
 from services.governance.gates.conflict import conflict
@@ -37,6 +38,7 @@ GATES: tuple[Gate, ...] = (
     confidence,
     forgotten,
     duplicate,
+    authority,
     conflict,
     capacity,
 )

@@ -55,6 +55,8 @@ class Reason(StrEnum):
     LOW_CONFIDENCE = "low_confidence", "confidence", "Not sure enough to write without asking."
     NO_CONFIDENCE = "no_confidence", "confidence", "Not even sure enough to ask."
     FORGOTTEN = "forgotten", "forgotten", "The person had it forgotten, and this message is older than that wish."
+    SYSTEM_OWNS_IT = "system_owns_it", "authority", "A business system owns the key; only that system changes it."
+    NOT_ITS_KEY = "not_its_key", "authority", "A business system spoke of a key that it does not own."
     SAME = "same", "duplicate", "Says again what a current memory says."
     AGENT_REPEATS = "agent_repeats", "duplicate", "Remembered already; the agent's own words reinforce nothing."
     ALREADY_HELD = "already_held", "duplicate", "Says again what is held and waits for the person."

@@ -49,6 +49,7 @@ class View(Frozen):
     the person said earlier not to remember (`aboutness`). `consents` names the sensitive classes the person opened,
     `withdrawn` those they closed again; `alike` says, by the content of a candidate without a semantic key, how close
     the memories are that it may correct (`renewal`); `counts` says how many living memories of a kind there are.
+    `owners` names the business systems that own semantic keys (R14); every other key is the person's.
     `forgotten` are the topics (`topic_basis`) of this turn that were forgotten after it was said.
     """
 
@@ -62,6 +63,7 @@ class View(Frozen):
     withdrawn: frozenset[str] = frozenset()
     counts: dict[Kind, int] = Field(default_factory=dict)
     forgotten: frozenset[str] = frozenset()
+    owners: dict[str, str] = Field(default_factory=dict)
 
 
 class Ruling(Frozen):

@@ -172,6 +172,10 @@ def _settlement(own: Opened, moment: _Moment, what: Literal["confirm", "refuse"]
         return choose(own, rivals_of(own.fact.memory_id, moment.stream, moment.opened))
     if what == "refuse":
         return refuse(own, moment.stream)
+    if own.fact.reason == Reason.SYSTEM_OWNS_IT:
+        raise BadInputError(
+            "a business system owns what this is about, and only it changes it; refuse it, or ask there"
+        )
     return confirm(own, moment.stream, moment.opened)
 
 

@@ -30,8 +30,10 @@ from projections.embedding import Embedder
 from projections.facts import count_living
 from projections.index import PART as INDEX
 from projections.memories import open_memories, open_vectors
+from services.access.keys import Owners
 from services.describing.matcher import Matcher, sentences_of
 from services.extraction.extractor import Extracted, Extractor
+from services.extraction.facts import is_of_system, stated
 from services.governance.judge import GATES, Gate, Living, View
 from services.governance.policy import Policy
 from services.remembering.closing import open_proposals
@@ -40,6 +42,7 @@ from services.remembering.indexing import index_of, tag_of
 from services.remembering.likeness import Vectors, comparable, measured
 from services.remembering.opening import open_turn
 from services.remembering.policies import announce
+from services.remembering.proposals import system_of
 from services.remembering.state import forgotten_since, snapshot
 
 _TRIES = 8
@@ -65,6 +68,7 @@ class Rememberer:
         extractor: reads the turns.
         policy: thresholds and classes of the gates.
         gates: the gates of the judge.
+        owners: says which business system owns which semantic key; without it every key is the person's.
     """
 
     def __init__(
@@ -78,6 +82,7 @@ class Rememberer:
         extractor: Extractor,
         policy: Policy,
         gates: Sequence[Gate] = GATES,
+        owners: Owners | None = None,
     ) -> None:
         self._vault = vault
         self._events = events
@@ -87,6 +92,7 @@ class Rememberer:
         self._extractor = extractor
         self._policy = policy
         self._gates = gates
+        self._owners = owners
         self._announced = False
 
     async def consider(self, position: Position) -> Considered | None:
@@ -164,7 +170,9 @@ class Rememberer:
     async def _read(
         self, keyring: Keyring, stored: StoredEvent, event: TurnFinalized, turn: Turn
     ) -> tuple[Turn, Extracted]:
-        """Read what a turn says; the turn that closes a task proposes it itself."""
+        """Read what a turn says; a business system's statement and the end of a task are read as they are."""
+        if is_of_system(turn):
+            return turn, stated(turn, system_of(stored.actor))
         if event.task is None:
             return turn, await self._extractor.extract(stored.scope.tenant_id, turn)
         async with self._reader.transaction(stored.scope) as connection:
@@ -220,6 +228,7 @@ class Rememberer:
             counts=counts,
             policy=self._policy,
             forgotten=forgotten,
+            owners=dict(await self._owners.owners(stored.scope.tenant_id)) if self._owners is not None else {},
         )
         decisions = decide(extraction.candidates, view, held, lambda: MemoryId(uuid4()), self._gates)
         considered = TurnConsidered(

@@ -434,8 +434,9 @@ async def test_a_turn_id_with_another_frame(up: Up, shen: httpx.AsyncClient, nam
 async def _turns_of(up: Up, name: str) -> list[tuple[str, ...]]:
     """Open every stored turn of a person: the words of its messages."""
     vault, key = up.composition.vault("keeper"), up.keys[0]
-    tenant = await up.composition.backend.tenant_of_key(key)
-    assert tenant is not None
+    holder = await up.composition.backend.holder_of_key(key)
+    assert holder is not None
+    tenant = holder.tenant_id
     scope = Scope(tenant_id=tenant, subject_id=await vault.subject(tenant, name))
     async with up.composition.log(None).connection() as connection:
         rows = await connection.fetch(

@@ -180,7 +180,7 @@ async def test_a_tenant_goes_with_everybody_in_it_and_no_other(plant: Plant) -> 
             assert await connection.fetchval(f"select count(*) from vault.{query} where tenant_id = $1", tenant) == 0, (
                 query
             )
-    assert await plant.composition.backend.tenant_of_key(key) is None
+    assert await plant.composition.backend.holder_of_key(key) is None
     for scope in people:
         assert (await plant.store(scope, plant.turn(SAID[0]))).state == "forgotten"
 

@@ -20,6 +20,7 @@ from services.api.minting import TokenRequest
 from services.api.routes import (
     choices,
     exports,
+    facts,
     health,
     inbox,
     memories,
@@ -225,7 +226,9 @@ def test_the_table_of_calls_is_the_door() -> None:
     """Every route has its row, and every row is a route."""
     routes = {
         f"{method} {re.sub(r':path', '', route.path)}"
-        for noun in (tokens, turns, recall, memories, inbox, choices, tasks, exports, receipts, traces, whole, health)
+        for noun in (
+            *(tokens, turns, facts, recall, memories, inbox, choices, tasks, exports, receipts, traces, whole, health),
+        )
         for route in noun.router.routes
         if hasattr(route, "methods")
         for method in route.methods

@@ -21,12 +21,14 @@ def conflict(candidate: Candidate, view: View) -> Ruling | None:
         withdrawn = candidate.kind is Kind.PLAN and not candidate.positive
         return rule(Outcome.WORKING_ONLY, Reason.NOTHING_TO_WITHDRAW) if withdrawn else None
     latest = max(against, key=lambda living: (living.occurred_at, living.recorded_at))
-    if candidate.assertion is Assertion.PAST or view.turn.occurred_at < latest.occurred_at:
+    # Authority outranks recency: what its owner says of a key replaces what anybody else said of it, whenever that was.
+    outranked = candidate.said_by is not None and latest.claim.said_by != candidate.said_by
+    if candidate.assertion is Assertion.PAST or (view.turn.occurred_at < latest.occurred_at and not outranked):
         return rule(Outcome.REJECTED, Reason.STALE)
     if candidate.assertion is Assertion.INFERRED:
         return rule(Outcome.HELD, Reason.LOWER_CONFIDENCE, latest)
     same_moment = view.turn.occurred_at == latest.occurred_at and view.turn.turn_id != latest.turn_id
-    if same_moment and not candidate.correction:
+    if same_moment and not candidate.correction and not outranked:
         return rule(Writing.DISPUTE, Reason.UNDECIDABLE, latest)
     reason = Reason.NEWER_STATEMENT if candidate.positive else Reason.WITHDRAWN
     settled = (living.memory_id for living in against if living.in_conflict and living is not latest)

@@ -5,6 +5,8 @@ from services.governance.reasons import Reason
 from services.governance.sameness import near_value, same_thing, same_value
 from services.governance.view import Living, Ruling, View, Writing, rule
 
+_REINFORCES = frozenset({Origin.USER, Origin.SYSTEM})
+
 
 def duplicate(candidate: Candidate, view: View) -> Ruling | None:
     """Reinforce the memory that says the same; polarity, numbers, names and negations must agree."""
@@ -12,7 +14,7 @@ def duplicate(candidate: Candidate, view: View) -> Ruling | None:
     if not same:
         return None
     cited = {pointer.message_id for pointer in candidate.evidence}
-    if not any(message.origin is Origin.USER for message in view.turn.messages if message.message_id in cited):
+    if not any(message.origin in _REINFORCES for message in view.turn.messages if message.message_id in cited):
         return rule(Outcome.REJECTED, Reason.AGENT_REPEATS)  # R11
     return rule(Writing.REINFORCE, Reason.SAME, max(same, key=lambda living: living.occurred_at))
 

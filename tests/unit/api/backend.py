@@ -8,6 +8,7 @@ from uuid import UUID, uuid5
 
 from events.errors import PreviewChangedError
 from events.model import Assertion, EventId, ItemId, Kind, MemoryId, Position, Scope, SubjectId, TenantId
+from services.access.keys import StoredKey
 from services.access.rights import TokenRole
 from services.replay.standing import Standing
 from services.wire.choices import (
@@ -20,6 +21,7 @@ from services.wire.choices import (
 )
 from services.wire.explain import Explanation
 from services.wire.exports import ExportDetail, ExportPage, ExportView, Line, Purpose
+from services.wire.facts import FactAnswer, SystemFact
 from services.wire.inbox import InboxEntry, InboxPage, SettledView
 from services.wire.memories import MemoryDetail, MemoryPage, MemoryStatus, MemoryView, Source, SuspensionView
 from services.wire.recall import (
@@ -41,6 +43,8 @@ from services.wire.where import PlaceView, WhereView
 NOW = datetime(2026, 3, 1, 9, 30, tzinfo=UTC)
 MEMORY = MemoryId(UUID("0195f3a0-7c1e-7d53-9b1a-2f6f3f1f9a10"))
 DIGEST = "3a" * 32
+OWNED = "membership.tier"
+SYSTEM_KEY = f"cnk_{'0' * 16}_{'a' * 43}"
 RECEIPT = EventId(UUID("0195f3a0-7c1e-7d53-9b1a-2f6f3f1f9a11"))
 
 
@@ -354,9 +358,22 @@ class RecordingBackend:
         self._called("subject", tenant_id, outside)
         return SubjectId(uuid5(tenant_id, outside))
 
-    async def tenant_of_key(self, key: str) -> TenantId | None:
-        """Know exactly one key."""
-        return self.tenant_id if key == self.key else None
+    async def propose(self, scope: Scope, system: str, fact: SystemFact) -> FactAnswer | None:
+        """Answer as the test set, for the one key that the system owns."""
+        self._called("propose", scope, system, fact)
+        return FactAnswer(fact_id=fact.fact_id, state="stored", position=7) if fact.key == OWNED else None
+
+    async def fact_outcome(self, scope: Scope, system: str, fact_id: str) -> TurnOutcome | None:
+        """Know one fact."""
+        self._called("fact_outcome", scope, system, fact_id)
+        return TurnOutcome(turn_id=fact_id, state="pending", counts={}, verdicts=()) if fact_id == "f-1" else None
+
+    async def holder_of_key(self, key: str) -> StoredKey | None:
+        """Know exactly two keys: the tenant's, and that of a system."""
+        system = {self.key: None, SYSTEM_KEY: "crm"}.get(key, "")
+        if system == "":
+            return None
+        return StoredKey(key_id="0" * 16, tenant_id=self.tenant_id, digest=b"", system=system)
 
     async def standings(self) -> list[Standing]:
         """Answer that keywords were never compared, and that facts differ in two places."""

@@ -29,6 +29,7 @@ def test_the_gates_stand_in_the_order_of_the_specification() -> None:
         "confidence",
         "forgotten",
         "duplicate",
+        "authority",
         "conflict",
         "capacity",
     ]
