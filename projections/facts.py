@@ -9,7 +9,7 @@ from uuid import UUID
 
 from events.envelope import StoredEvent
 from events.log import read_stream
-from events.model import EventId, Kind, MemoryId, MessageId, Scope, TurnId
+from events.model import Kind, MemoryId, Scope, TurnId
 from events.postgres import Connection, Row
 from projections.changes import STONES, Fact, State, fact_of, fold, touched_by
 from projections.index import IndexReader
@@ -104,13 +104,10 @@ def _column(fact: Fact, name: str) -> object:
 
 
 def fact_from(row: Row) -> Fact:
-    """Read a row of the table back."""
-    values = {name: row[name] for name in _FIELDS}
-    values["memory_id"] = MemoryId(row["memory_id"])
-    values["event_id"] = EventId(row["event_id"])
-    values["turn_id"] = TurnId(row["turn_id"])
-    values["kind"] = Kind(row["kind"])
-    values["cites"] = tuple(MessageId(cite) for cite in row["cites"])
+    """Read a row back that has the columns of a fact and no others."""
+    values = dict(row)
+    values["kind"] = Kind(values["kind"])
+    values["cites"] = tuple(values["cites"])
     return Fact(**values)
 
 

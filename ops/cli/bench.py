@@ -15,6 +15,7 @@ from ops.bench.append import run as appending
 from ops.bench.append.contender import Shape
 from ops.cli.options import Json
 from ops.cli.output import out, print_table
+from ops.cli.wiring import measure_recall
 
 bench = typer.Typer(help="Measure the log, on servers and databases of its own.", no_args_is_help=True)
 
@@ -66,6 +67,24 @@ def growth(
     """Fill a log with turns and decisions; say what it costs in bytes, and in time to verify and to rebuild from."""
     logs.configure("error")
     _show(growing.main(events), json=json)
+
+
+@bench.command()
+def recall(
+    memories: Annotated[int, typer.Option(help="Memories to fill a system with.", min=100)] = 10_000,
+    people: Annotated[
+        int | None, typer.Option(help="Of how many people; else a thousand memories each.", min=1)
+    ] = None,
+    *,
+    json: Json = False,
+) -> None:
+    """Fill a system of its own and recall from it: with and without embedding the query, one asker and sixteen.
+
+    What is said and how it is indexed is real; the vectors it is filled with are dice. Beside it stand the raw search
+    of the vector index and a matrix in memory, over the same people in the same run.
+    """
+    logs.configure("error")
+    _show(measure_recall(memories, people or max(1, memories // 1000)), json=json)
 
 
 def _show(result: Mapping[str, object], *, json: bool) -> None:

@@ -84,6 +84,13 @@ def evaluate_retrieval(name: "Name", folder: Path, choice: Choice, shown: Progre
     return evaluate(name, choice.half, pools, governed=choice.governed, vectors=choice.vectors, starting=starting)
 
 
+def measure_recall(memories: int, people: int) -> dict[str, object]:
+    """Fill a system of its own and measure recall on it."""
+    from ops.bench.recall.run import main
+
+    return main(memories, people)
+
+
 def perform_demo() -> bool:
     """Run the demo; say whether every check held."""
     from ops.cli.demo.show import perform

@@ -33,12 +33,16 @@ Bearer = HTTPAuthorizationCredentials | None
 
 def _unauthorized(detail: str) -> Refusal:
     return Refusal(
-        HTTPStatus.UNAUTHORIZED, "unauthorized", detail, headers={"WWW-Authenticate": 'Bearer realm="cenotaph"'}
+        HTTPStatus.UNAUTHORIZED,
+        "unauthorized",
+        detail,
+        headers={"WWW-Authenticate": 'Bearer realm="cenotaph"'},
+        counted="credential",
     )
 
 
 def _forbidden(detail: str) -> Refusal:
-    return Refusal(HTTPStatus.FORBIDDEN, "forbidden", detail)
+    return Refusal(HTTPStatus.FORBIDDEN, "forbidden", detail, counted="role")
 
 
 def _able(right: Right) -> str:

@@ -21,6 +21,7 @@ from events.errors import (
     TurnConflictError,
     UnavailableError,
 )
+from services.api.metrics import RequestMetrics
 from services.api.problem import Refusal, answer
 from services.wire.reading import FieldProblem, InvalidError, MalformedError, problems_of
 
@@ -71,7 +72,7 @@ def refusal_of(error: Exception) -> Refusal | None:  # noqa: PLR0911  # one line
         case ErasedError():
             return Refusal(HTTPStatus.GONE, "forgotten", "all of this was forgotten; nothing is there or will be taken")
         case ScopeError():
-            return Refusal(HTTPStatus.FORBIDDEN, "forbidden", "the credential does not cover this")
+            return Refusal(HTTPStatus.FORBIDDEN, "forbidden", "the credential does not cover this", counted="scope")
         case BehindError():
             detail = f"{error}; every store answers, so ask again in a moment, or without at_least"
             return Refusal(HTTPStatus.SERVICE_UNAVAILABLE, "behind", detail, headers={"Retry-After": "1"})
@@ -87,10 +88,13 @@ def _without_part(detail: ErrorDetails) -> ErrorDetails:
     return {**detail, "loc": tuple(rest)} if first in _PARTS else detail
 
 
-async def _ours(_request: Request, error: Exception) -> Response:
+async def _ours(request: Request, error: Exception) -> Response:
     refusal = error if isinstance(error, Refusal) else refusal_of(error)
     if refusal is None:
         raise error
+    if refusal.counted is not None:
+        metrics: RequestMetrics = request.app.state.metrics
+        metrics.refused(refusal.counted)
     return answer(refusal)
 
 

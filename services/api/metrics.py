@@ -22,6 +22,12 @@ class RequestMetrics:
             "cenotaph_http_request_seconds", "Time to the end of the answer.", ("method", "route"), registry=registry
         )
 
+        self._refused = Counter(
+            "cenotaph_scope_refusals",
+            "Requests for what their scope does not hold, or that no credential covered.",
+            ("what",),
+            registry=registry,
+        )
         self._skipped = _by_model(registry, "skipped_events", "Events of a newer build that it passed over.")
         self._differences = _by_model(registry, "differences", "Entries that were not what the log makes of them.")
         self._compared = _by_model(registry, "compared_timestamp_seconds", "When it was last compared with the log.")
@@ -42,6 +48,10 @@ class RequestMetrics:
             if each.differences is not None and each.compared_at is not None:
                 self._differences.labels(each.model).set(each.differences)
                 self._compared.labels(each.model).set(each.compared_at.timestamp())
+
+    def refused(self, what: str) -> None:
+        """Count a refusal: of a credential, of a role, of a scope, or of an id that is not in the scope."""
+        self._refused.labels(what).inc()
 
     def observe(self, method: str, route: str, status: int, seconds: float) -> None:
         """Count one answered request."""

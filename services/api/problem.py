@@ -26,7 +26,7 @@ class Problem(Frozen):
 
 
 class Refusal(Exception):  # noqa: N818  # refusing is an answer, not a fault of ours
-    """Answer this request with a problem."""
+    """Answer this request with a problem; `counted` says as what it is counted among the refusals of scopes."""
 
     def __init__(
         self,
@@ -37,6 +37,7 @@ class Refusal(Exception):  # noqa: N818  # refusing is an answer, not a fault of
         errors: tuple[FieldProblem, ...] = (),
         version: int | None = None,
         headers: Mapping[str, str] | None = None,
+        counted: str | None = None,
     ) -> None:
         super().__init__(slug)
         self.problem = Problem(
@@ -48,6 +49,7 @@ class Refusal(Exception):  # noqa: N818  # refusing is an answer, not a fault of
             version=version,
         )
         self.headers = dict(headers or {})
+        self.counted = counted
 
 
 def answer(refusal: Refusal) -> Response:
@@ -59,5 +61,8 @@ def answer(refusal: Refusal) -> Response:
 
 
 def not_found(what: str) -> Refusal:
-    """Say that something is not there: the same words whether it never was or belongs to somebody else."""
-    return Refusal(HTTPStatus.NOT_FOUND, "not-found", f"there is no such {what} in this scope")
+    """Say that something is not there: the same words whether it never was or belongs to somebody else.
+
+    Which of the two it is nobody looks up, for that would be a read across scopes; so both are counted (R30).
+    """
+    return Refusal(HTTPStatus.NOT_FOUND, "not-found", f"there is no such {what} in this scope", counted=what)

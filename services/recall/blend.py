@@ -35,6 +35,8 @@ class Blend:
         beside: what the most relevant memory of the same or an adjacent turn adds.
         nearby: what that two turns away adds.
         hints: how many memories each path may propose.
+        scored: of how many memories the vector index says how near they are. It looks at all of a person's anyway, and
+            every one it scores is one whose sealed vector need not be opened.
         seeds: how many of the most relevant lend something to their neighbours; bounds the cost.
     """
 
@@ -47,6 +49,7 @@ class Blend:
     beside: float = 0.5
     nearby: float = 0.25
     hints: int = 50
+    scored: int = 200
     seeds: int = 50
 
     def __post_init__(self) -> None:

@@ -93,10 +93,13 @@ class RecallCache:
     Args:
         age_s: how long anything is kept; 0 keeps nothing.
         registry: where hits and misses are counted.
+        kept: how many sets of candidates.
         clock: seconds that only grow.
     """
 
-    def __init__(self, age_s: float, registry: CollectorRegistry, clock: Callable[[], float] = monotonic) -> None:
+    def __init__(
+        self, age_s: float, registry: CollectorRegistry, kept: int = FOUND, clock: Callable[[], float] = monotonic
+    ) -> None:
         self.age_s = age_s
         self._secret = os.urandom(32)
         counted = Counter(
@@ -110,7 +113,7 @@ class RecallCache:
             return lambda hit: counted.labels(what, "hit" if hit else "miss").inc()
 
         self.vectors: Shelf[Vector] = Shelf(VECTORS, age_s, clock, count("vectors"))
-        self.found: Shelf[Found] = Shelf(FOUND, age_s, clock, count("found"))
+        self.found: Shelf[Found] = Shelf(kept, age_s, clock, count("found"))
 
     def key(self, *parts: object) -> bytes:
         """Digest what something is kept under, with a secret of this process: HMAC-SHA256 (RFC 2104)."""

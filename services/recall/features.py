@@ -1,7 +1,6 @@
 """What ranking knows of a memory version besides its relevance (R33), read off its fact and its opened body."""
 
 import re
-from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Final, Self
@@ -55,14 +54,14 @@ def features_of(
         confidence=fact.confidence / 1000,
         days=(now - fact.occurred_at).total_seconds() / _DAY_S,
         authority=_GUESSED if body.assertion in _UNSAID and not body.explicit else _SAID,
-        match=match(body.scope, tokenize(body.content), task),
+        match=match(body.scope, body.content, task),
         risk=float(body.sensitivity is not None and (stale or in_conflict)),
         stale=stale,
         in_conflict=in_conflict,
     )
 
 
-def match(scope: str, words: Collection[str], task: Task) -> float:
+def match(scope: str, content: str, task: Task) -> float:
     """Say how well a memory fits the task, in [0, 1].
 
     Whole where it belongs to the context or project that the query names; else the share of the query's identifiers and
@@ -70,4 +69,6 @@ def match(scope: str, words: Collection[str], task: Task) -> float:
     """
     if scope != _EVERYWHERE and (scope == task.scope or task.words >= set(tokenize(scope.partition(":")[2])) != set()):
         return 1.0
-    return len(task.identifiers & set(words)) / len(task.identifiers) if task.identifiers else 0.0
+    if not task.identifiers:
+        return 0.0
+    return len(task.identifiers & set(tokenize(content))) / len(task.identifiers)

@@ -1,7 +1,7 @@
 """Recall: permission, paths, fact state, rank, fence (R30-R33). What an index returns is a hint; the facts decide."""
 
 import asyncio
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import astuple, dataclass
 from datetime import UTC, datetime
 
@@ -10,7 +10,6 @@ import structlog
 from events.bodies import Shredded
 from events.errors import UnavailableError
 from events.keyring import Keyring
-from events.log import fenced
 from events.model import Kind, MemoryBody, Scope
 from events.postgres import Connection, Database
 from events.vault import Vault
@@ -64,6 +63,18 @@ class Recollection:
         return () if self.found is None else self.found.degraded
 
 
+@dataclass(frozen=True, slots=True)
+class Sought:
+    """What is asked, and what the vector index says to it."""
+
+    key: bytes
+    asked: Asked
+    moment: Moment
+    kinds: Collection[Kind] | None
+    hits: Sequence[Hit]
+    degraded: tuple[str, ...]
+
+
 class Recall:
     """Finds memories of one person.
 
@@ -111,23 +122,22 @@ class Recall:
             preset: what counts how much in the ranking.
         """
         keyring, moment = await asyncio.gather(self._vault.keyring(scope), self._moment(scope))
-        found = await self._found(keyring, query, kinds, moment)
+        sought = await self._sought(keyring, query, kinds, moment)
         at = now or datetime.now(UTC)
         async with self._reader.transaction(scope) as connection:
+            found = await self._gathered(connection, keyring, sought) if isinstance(sought, Sought) else sought
             usable, excluded = await _usable(connection, keyring, found, at)
-            stones = await fenced(connection, scope, {memory for memory, _ in usable})
         task = Task.of(query)
         known = {
             key: features_of(found.facts[key], body, state, task, relevance=found.clues[key].relevance, now=at)
             for key, (body, state) in usable.items()
-            if key[0] not in stones
         }
         return Recollection(
             tuple(
                 Recalled(found.facts[each.key], *usable[each.key], each.score, known[each.key])
                 for each in rank(known, preset)
             ),
-            (*found.excluded, *excluded, *((key, "forgotten") for key in usable if key[0] in stones)),
+            (*found.excluded, *excluded),
             found,
         )
 
@@ -135,8 +145,10 @@ class Recall:
         async with self._reader.transaction(scope) as connection:
             return await moment_of(connection, scope)
 
-    async def _found(self, keyring: Keyring, query: str, kinds: Collection[Kind] | None, moment: Moment) -> Found:
-        """Find candidates, or take what was found under the same versions (R37)."""
+    async def _sought(
+        self, keyring: Keyring, query: str, kinds: Collection[Kind] | None, moment: Moment
+    ) -> Sought | Found:
+        """Ask the vector index, or take what was found under the same versions (R37)."""
         scope, model = keyring.scope, self._meaning.model
         seen = None if kinds is None else sorted(kinds)
         versions = (moment.version, moment.turns, moment.vectors)
@@ -146,17 +158,22 @@ class Recall:
         vector = await self._meaning.vector(scope, query)
         asked = Asked(vector, terms(query, keyring.secret("terms")), breadth(tokenize(query)), model)
         hits, degraded = await self._nearest(moment.vectors, scope, vector)
-        async with self._reader.transaction(scope) as connection:
-            candidates = await Gathering(connection, keyring, asked, self._blend).gather(hits, moment.indexed, kinds)
+        return Sought(key, asked, moment, kinds, hits, degraded)
+
+    async def _gathered(self, connection: Connection, keyring: Keyring, sought: Sought) -> Found:
+        """Gather candidates in the transaction that opens them, and keep them if nothing but the versions made them."""
+        moment = sought.moment
+        gathering = Gathering(connection, keyring, sought.asked, self._blend)
+        candidates = await gathering.gather(sought.hits, moment, sought.kinds)
         facts, excluded = choose(candidates, self._blend)
-        found = Found(model, moment, facts, candidates.clues, excluded, degraded)
-        if moment.settled and not degraded:
-            self._cache.found.keep(key, scope, found)
+        found = Found(sought.asked.model, moment, facts, candidates.clues, excluded, sought.degraded)
+        if moment.settled and not sought.degraded:
+            self._cache.found.keep(sought.key, keyring.scope, found)
         return found
 
     async def _nearest(self, place: str, scope: Scope, vector: Vector) -> tuple[list[Hit], tuple[str, ...]]:
         try:
-            return await self._index.search(place, scope, vector, self._blend.hints), ()
+            return await self._index.search(place, scope, vector, self._blend.scored), ()
         except UnavailableError as error:
             log.warning("recall_degraded", path=self._index.name, error=str(error))
             return [], (self._index.name,)
@@ -165,10 +182,10 @@ class Recall:
 async def _usable(
     connection: Connection, keyring: Keyring, found: Found, now: datetime
 ) -> tuple[dict[Key, tuple[MemoryBody, Freshness]], list[tuple[Key, str]]]:
-    """Open the most relevant candidates, and say why some may not be used."""
-    opened = await open_memories(connection, keyring, found.facts.values())
+    """Open the most relevant candidates, and say why some may not be used; the fence is read last, by their keys."""
     # whoever asks, what is recalled goes to an agent
     permission = await permission_of(connection, keyring.scope, TokenRole.AGENT)
+    opened = await open_memories(connection, keyring, found.facts.values())
     usable: dict[Key, tuple[MemoryBody, Freshness]] = {}
     excluded: list[tuple[Key, str]] = []
     for key, fact in found.facts.items():

@@ -6,6 +6,7 @@ from ops.bench import growth, replay
 from ops.bench.append.contender import Shape
 from ops.bench.append.peers import installed
 from ops.bench.append.run import ABSENT, measure
+from ops.bench.recall import run as recalling
 from tests.conftest import Stores
 
 NEEDED = {"events_per_s", "appended", "seen", "p50_ms", "p99_ms", "fsync", "synchronous_commit", "load", "floor"}
@@ -78,3 +79,18 @@ async def test_a_log_that_grew_verifies() -> None:
     assert isinstance(relations, dict)
     assert {"verify", "rebuild_facts", "rebuild_keywords", "rebuild_sessions"} < set(seconds)
     assert {"log.event", "log.body", "log.node"} <= {each["relation"] for each in relations["log"]}
+
+
+@pytest.mark.long
+async def test_recall_is_measured_beside_its_floors(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A filled system answers in every way, alone and sixteen at once; the result names ratios, sizes, load and fsync."""
+    monkeypatch.setattr(recalling, "_ASKED", 24)
+    result = await recalling.measure(200, 2)
+    assert result.keys() >= {"memories", "people", "fill_s", "resident_mib", "disk_mib", "fsync", "load"}
+    for askers in (1, 16):
+        ways = result[f"concurrency_{askers}"]
+        assert isinstance(ways, dict)
+        assert {name for name, times in ways.items() if isinstance(times, dict) and times["n"] == 24} == {
+            *("numpy", "milvus", "embedding", "recall_without_embedding", "recall", "context", "context_cached")
+        }
+        assert ways["recall_to_milvus_p50"] > 0

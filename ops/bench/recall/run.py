@@ -1,0 +1,192 @@
+"""`cenotaph bench recall`: fill, then measure recall as it is served, beside the raw index and a matrix in memory."""
+
+import asyncio
+import os
+import platform
+import random
+import sys
+import tempfile
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+from prometheus_client import CollectorRegistry
+
+from events.sealer import Sealer
+from ops.bench.memory_use import PeakMemory, sizes
+from ops.bench.places import durability
+from ops.bench.recall.fill import Filled, fill, follow
+from ops.bench.times import milliseconds, percentile
+from ops.composition import Composition
+from ops.embedded import Embedded
+from ops.settings import Settings, load_settings
+from projections.embedding import Vector
+from projections.follower import place_of
+from services.governance.policy import shipped_policy
+from services.recall.blend import BLEND
+from services.recall.cache import RecallCache
+from services.recall.contexts import Contexts
+from services.recall.recall import Recall
+from services.wire.recall import ContextRequest, RecallRole
+from workers.seal import seal
+
+_ASKED: Final = 150  # questions of a way at each concurrency
+_WARM: Final = 20
+_ASKERS: Final = (1, 16)
+_HOUR_S: Final = 3600
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A question to one person's memory, and its vector."""
+
+    person: Filled
+    text: str
+    vector: Vector
+
+
+async def measure(memories: int, people: int) -> dict[str, object]:
+    """Fill a system of its own and ask it; returns milliseconds by way, bytes, and what the machine was like."""
+    load = os.getloadavg()
+    with tempfile.TemporaryDirectory(prefix="cenotaph-bench-") as folder:
+        data = Path(folder) / "data"
+        settings = load_settings(data=data, database_url=None, vault_url=None, redis_url=None, milvus_uri=None)
+        with PeakMemory(os.getpid()) as memory, Embedded(settings) as embedded:
+            async with _composed(settings, embedded) as composition:
+                filled, seconds = await _filled(composition, memories, people)
+                resident = {name: sizes(pid)["Pss"] >> 20 for name, pid in embedded.processes().items()}
+                ways = await _ways(composition, filled)
+                fsync = await durability(embedded.endpoints.database_url)
+            disk = {each.name: _bytes(each) >> 20 for each in sorted(data.iterdir()) if each.is_dir()}
+    return {
+        "memories": memories,
+        "people": people,
+        "fill_s": seconds,
+        "vectors_of_the_filling": "dice",
+        **ways,
+        "resident_mib": resident,
+        "peak_pss_mib": memory.peak["Pss"] >> 20,
+        "disk_mib": disk,
+        **fsync,
+        "load": {"before": load, "after": os.getloadavg()},
+        "cpus": os.cpu_count(),
+        "python": platform.python_version(),
+    }
+
+
+@asynccontextmanager
+async def _composed(settings: Settings, embedded: Embedded) -> AsyncIterator[Composition]:
+    composition = Composition(settings, embedded.endpoints)
+    await composition.migrate()
+    sealing = asyncio.create_task(seal(Sealer(composition.log("sealer"))))
+    try:
+        yield composition
+    finally:
+        sealing.cancel()
+        with suppress(asyncio.CancelledError):
+            await sealing
+        await composition.close()
+
+
+async def _filled(composition: Composition, memories: int, people: int) -> tuple[list[Filled], dict[str, float]]:
+    begun = time.perf_counter()
+    written = 0
+
+    def done(count: int) -> None:
+        nonlocal written
+        written += count
+        if sys.stderr.isatty():
+            sys.stderr.write(f"\r{written} of {memories} memories appended")
+
+    filled = await fill(composition, people, -(-memories // people), done)
+    appended = time.perf_counter()
+    await follow(composition)
+    return filled, {
+        "append": round(appended - begun, 1),
+        "follow": round(time.perf_counter() - appended, 1),
+    }
+
+
+async def _ways(composition: Composition, filled: Sequence[Filled]) -> dict[str, object]:
+    """Ask in every way, as one asker and as many; the ways take turns, so that a busy machine is busy for all."""
+    dice = random.Random(1)  # noqa: S311 - a sample is no secret
+    people = dice.sample(filled, min(len(filled), 100))
+    asked = []
+    for number in range(_ASKED):
+        person = people[number % len(people)]
+        text = dice.choice(person.said)
+        asked.append(Asked(person, text, await composition.embedder.embed_query(text)))
+    async with composition.log("reader").connection() as connection:
+        place = await place_of(connection, "vectors")
+    parts = (composition.log("reader"), composition.vault("keeper"), composition.vectors, composition.embedder)
+    nothing, vectors, everything = (
+        RecallCache(age_s, CollectorRegistry(), kept) for age_s, kept in ((0, 0), (_HOUR_S, 0), (_HOUR_S, _ASKED))
+    )
+    cold, known, warm = (Recall(*parts, cache) for cache in (nothing, vectors, everything))
+    policy = shipped_policy()
+    served, again = Contexts(*parts[:2], cold, policy), Contexts(*parts[:2], warm, policy)
+    for each in asked:
+        await known.recall(each.person.scope, each.text)
+        await again.compile(each.person.scope, _request(each))
+
+    async def matrix(each: Asked) -> None:
+        found = each.person.vectors @ each.vector
+        np.argpartition(found, -min(BLEND.hints, len(found)))
+
+    ways: dict[str, Callable[[Asked], Awaitable[object]]] = {
+        "numpy": matrix,
+        "milvus": lambda each: composition.vectors.search(place, each.person.scope, each.vector, BLEND.hints),
+        "embedding": lambda each: composition.embedder.embed_query(each.text),
+        "recall_without_embedding": lambda each: known.recall(each.person.scope, each.text),
+        "recall": lambda each: cold.recall(each.person.scope, each.text),
+        "context": lambda each: served.compile(each.person.scope, _request(each)),
+        "context_cached": lambda each: again.compile(each.person.scope, _request(each)),
+    }
+    figures: dict[str, object] = {}
+    for askers in _ASKERS:
+        times = {name: await _time(way, asked, askers) for name, way in ways.items()}
+        figures[f"concurrency_{askers}"] = {
+            **times,
+            "recall_to_milvus_p50": round(times["recall_without_embedding"]["p50_ms"] / times["milvus"]["p50_ms"], 2),
+            "recall_to_milvus_p99": round(times["recall_without_embedding"]["p99_ms"] / times["milvus"]["p99_ms"], 2),
+        }
+    return figures
+
+
+async def _time(way: Callable[[Asked], Awaitable[object]], asked: Sequence[Asked], askers: int) -> dict[str, float]:
+    for each in asked[:_WARM]:
+        await way(each)
+    seconds: list[float] = []
+    waiting = iter(asked)
+
+    async def ask() -> None:
+        for each in waiting:
+            begun = time.perf_counter()
+            await way(each)
+            seconds.append(time.perf_counter() - begun)
+
+    begun = time.perf_counter()
+    await asyncio.gather(*(ask() for _ in range(askers)))
+    ordered = sorted(seconds)
+    return {
+        "n": len(ordered),
+        **{f"p{percent}_ms": milliseconds(percentile(ordered, percent), 2) for percent in (50, 95, 99)},
+        "per_s": round(len(ordered) / (time.perf_counter() - begun), 1),
+    }
+
+
+def _request(each: Asked) -> ContextRequest:
+    return ContextRequest(query=each.text, role=RecallRole.CHAT)
+
+
+def _bytes(folder: Path) -> int:
+    return sum(each.stat().st_size for each in folder.rglob("*") if each.is_file())
+
+
+def main(memories: int, people: int) -> dict[str, object]:
+    """Run it to its end."""
+    return asyncio.run(measure(memories, people))
