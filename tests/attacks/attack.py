@@ -27,7 +27,7 @@ OWN = {
     "suppression_id": "suppression",
 }
 ASKS = {"/v1/context": "query", "/v1/memories/search": "query", "/v1/forget/preview": "description"}
-LISTS = ("/v1/memories", "/v1/inbox", "/v1/receipts", "/v1/consents", "/v1/suppressions")
+LISTS = ("/v1/memories", "/v1/inbox", "/v1/receipts", "/v1/consents", "/v1/suppressions", "/v1/exports", "/v1/tasks")
 ODD = (
     *(
         "",
@@ -133,13 +133,14 @@ class Attacks:
         method, path = self._dice.choice(self._named)
         name = path.partition("{")[2].partition("}")[0]
         # one time in four an id of another kind: a receipt asked for as a trace
-        kind = OWN[name] if self._dice.random() < 0.75 else self._dice.choice(KINDS)
+        kind = OWN.get(name) if self._dice.random() < 0.75 else None
+        kind = kind or self._dice.choice(KINDS)
         return self._named_attack(f"foreign {kind} id", method, path, self._id(kind), plain=True)
 
     def _disguised_id(self) -> Attack:
         method, path = self._dice.choice(self._named)
         name = path.partition("{")[2].partition("}")[0]
-        disguised = self._dice.choice(DISGUISES)(self._id(OWN[name]))
+        disguised = self._dice.choice(DISGUISES)(self._id(OWN.get(name, "memory")))
         return self._named_attack("disguised id", method, path, disguised)
 
     def _odd_id(self) -> Attack:
@@ -244,7 +245,7 @@ class Attacks:
         if "{" in path:
             before, _, rest = path.partition("{")
             name, _, behind = rest.partition("}")
-            path = before + self._id(OWN[name]) + behind
+            path = before + self._id(OWN.get(name, "memory")) + behind
         return Attack("mixed scope", method, path, {"Authorization": f"Bearer {self._token(scope)}"})
 
     def _own_list(self) -> Attack:

@@ -83,7 +83,7 @@ async def test_a_log_that_grew_verifies() -> None:
 
 @pytest.mark.long
 async def test_recall_is_measured_beside_its_floors(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A filled system answers in every way, alone and sixteen at once; the result names ratios, sizes, load and fsync."""
+    """A filled system answers in every way, alone and sixteen at once; the result names ratios, sizes and load."""
     monkeypatch.setattr(recalling, "_ASKED", 24)
     result = await recalling.measure(200, 2)
     assert result.keys() >= {"memories", "people", "fill_s", "resident_mib", "disk_mib", "fsync", "load"}
