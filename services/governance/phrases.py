@@ -23,14 +23,21 @@ _BETWEEN = (
 )
 _BETWEEN_ZH = r"(?:\s?(?:给你|都|还|也|就|现在|已经|已|我|的|你|记|一下|设|改|换|更新)){0,4}"
 _COLON = r"\s{0,3}(?:[:=：]|=>|->)\s{0,3}"
-_IS = r"\s{0,3}(?:is|was|are|becomes?|to|是|为|為|叫|用|成|成了|设为|设成|改成|改为|换成|换为)\s{0,3}"
+_IS = (
+    r"\s{0,3}(?:is|was|are|becomes?|to|是|为|為|叫|用|成|成了|设为|设成|改成|改为|换成|换为)"
+    r"(?:\s{1,3}(?:now|currently|still))?\s{0,3}"
+)
 _VALUE = r"""[\"'「『“‘`]?(?P<value>[!-9;-<>-~][!-~]{3,199})"""
 _CHINESE_VALUE = r"[「『“\"](?P<value>[^」』”\"\n]{2,60})[」』”\"]"
+
+# Chinese characters and then digits or letters: 春山2024. Talk about passwords has no such thing in it.
+_MIXED_VALUE = r"[「『“\"]?(?P<value>[\u4e00-\u9fff]{1,8}(?=[!-~]{0,30}[0-9])[A-Za-z0-9!@#$%^&*_.+-]{2,40})"
 
 _LABELLED = re.compile(_KEYWORD + _BETWEEN + _BETWEEN_ZH + _COLON + _VALUE, re.IGNORECASE)
 _STATED = re.compile(_KEYWORD + _BETWEEN + _BETWEEN_ZH + r"(?:" + _IS + r")" + _VALUE, re.IGNORECASE)
 _GLUED = re.compile(_ZH_KEYWORD + r"\s{0,3}" + _VALUE, re.IGNORECASE)
 _QUOTED = re.compile(_KEYWORD + _BETWEEN_ZH + r"(?:" + _COLON + "|" + _IS + r")" + _CHINESE_VALUE, re.IGNORECASE)
+_MIXED = re.compile(_ZH_KEYWORD + _BETWEEN_ZH + r"(?:" + _COLON + "|" + _IS + ")" + _MIXED_VALUE)
 _CODE = re.compile(
     _CODE_KEYWORD
     + _BETWEEN
@@ -65,8 +72,10 @@ def phrases(text: str) -> Iterator[Found]:
             found = _value(text, match, bare_word=pattern is _LABELLED)
             if found:
                 yield found
-    for match in _QUOTED.finditer(text):
-        yield Found(match.start("value"), match.end("value"), "password")
+    for pattern in (_QUOTED, _MIXED):
+        for match in pattern.finditer(text):
+            if not _UNITS.match(text, match.end("value")):
+                yield Found(match.start("value"), match.end("value"), "password")
     for pattern in (_CODE, _CODE_FIRST):
         for match in pattern.finditer(text):
             if not _UNITS.match(text, match.end("value")):

@@ -76,8 +76,8 @@ _URL_LOGIN = re.compile(r"://[^\s:/?#@\[\]]{0,200}:([^\s/@]{1,200})@")
 _AWS_SECRET = re.compile(r"(?<![A-Za-z0-9/+=])[A-Za-z0-9/+]{40}(?![A-Za-z0-9/+=])")
 _AWS_CONTEXT = re.compile(r"aws|akia|asia|secret|access.?key", re.IGNORECASE)
 _DIGIT_RUN = re.compile(
-    r"(?<![0-9A-Za-z_.])[0-9]+(?:[ \u2010-\u2015-][0-9]+)*(?:[ -]?[Xx](?![A-Za-z0-9]))?(?![0-9A-Za-z_])"
-)
+    r"(?<![0-9A-Za-z_.])[0-9]+(?:(?:[ \u2010-\u2015-]| ?\r?\n)[0-9]+)*(?:[ -]?[Xx](?![A-Za-z0-9]))?(?![0-9A-Fa-f_])"
+)  # letters that follow may be the next word, but hexadecimal ones are of a digest
 _GROUP = re.compile(r"[0-9Xx]+")
 _CARD_WORDS = re.compile(r"(?:银行卡|信用卡|储蓄卡|卡号|card\s?(?:number|no\.?|#))[^0-9\n]{0,8}$", re.IGNORECASE)
 _ID_WORDS = re.compile(r"(?:身份证(?:号码?)?|居民证|id\s?card(?:\s?number)?|resident id)[^0-9\n]{0,8}$", re.IGNORECASE)
@@ -145,6 +145,9 @@ def _in_groups(text: str, groups: list[tuple[int, int]], *, card: bool, resident
             if length not in _CARD_LENGTHS:
                 continue
             number = "".join(text[start:end] for start, end in window[:count])
+            breaks = text.count("\n", window[0][0], window[count - 1][1])
+            if breaks > 1 and not (card or resident):
+                continue  # a column of numbers, one of which in ten passes a check digit
             label = _number_label(number, card=card, resident=resident)
             if label:
                 yield Found(window[0][0], window[count - 1][1], label)

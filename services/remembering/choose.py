@@ -22,6 +22,7 @@ from events.vault import Vault
 from projections.choices import SUPPRESSION_PART, TRAINING, Choices, open_choices
 from services.governance.folding import plain
 from services.governance.policy import Policy
+from services.governance.secrets import redact
 
 
 class Chooser:
@@ -65,7 +66,11 @@ class Chooser:
             await self._append(scope, actor, event)
 
     async def suppress(self, scope: Scope, description: str, actor: str) -> MemoryId:
-        """Not remember what is described, from now on; return the suppression's id, the same for the same words."""
+        """Not remember what is described, from now on; return the suppression's id, the same for the same words.
+
+        A secret in the description is replaced like any other before it is stored (R10).
+        """
+        description = redact(description).text
         known = (await self.show(scope)).suppressions
         for suppression, said in known.items():
             if plain(said) == plain(description):
