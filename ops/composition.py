@@ -11,7 +11,7 @@ from prometheus_client import CollectorRegistry
 from redis.exceptions import RedisError
 
 from events.checkpointer import Checkpointer
-from events.errors import UnavailableError
+from events.errors import BadInputError, UnavailableError
 from events.keyfile import key_file
 from events.leases import AHEAD
 from events.log import EventLog
@@ -42,6 +42,7 @@ from projections.sessions import Sessions
 from projections.tasks import Tasks
 from projections.vector_index import VectorIndex
 from projections.vector_mirror import VectorsMirror
+from services.access.keys import tenant_of
 from services.access.tokens import TokenSigner
 from services.describing.matcher import Matcher
 from services.extraction.extractor import Extractor, Rules
@@ -49,6 +50,7 @@ from services.forgetting.append_only import AppendOnlyFile
 from services.forgetting.caches import CacheLayer, CacheProbe
 from services.forgetting.exported import Exported, ExportProbe
 from services.forgetting.finisher import Finisher
+from services.forgetting.foreign.directory import Directory
 from services.forgetting.forget import Forgetter
 from services.forgetting.keywords import KeywordProbe
 from services.forgetting.layers import Registry
@@ -291,6 +293,17 @@ class Composition:
         """The callers' keys; adding one takes the owner."""
         return ApiKeys(self.log("reader"))
 
+    async def tenant_of(self, key: str) -> TenantId:
+        """Return whose API key this is.
+
+        Raises:
+            BadInputError: nobody's.
+        """
+        tenant = await tenant_of(self.api_keys, key)
+        if tenant is None:
+            raise BadInputError("the API key is not valid")
+        return tenant
+
     async def create_tenant(self) -> tuple[TenantId, str]:
         """Make a tenant with an API key; the key is shown once."""
         tenant = await self.vault("keeper").create_tenant()
@@ -392,6 +405,7 @@ class Composition:
                 NotConfigured("summary_store"),
                 NotConfigured("backup_manifest"),
             ),
+            foreign=self.directory,
         )
 
     @cached_property
@@ -425,6 +439,7 @@ class Composition:
             ),
             wait_s=_PURGE_S,
             answer_s=_PURGE_S,
+            foreign=self.directory,
         )
 
     @cached_property
@@ -457,6 +472,18 @@ class Composition:
             whole=self.whole_registry,
             schedule=self.schedule,
         )
+
+    @cached_property
+    def directory(self) -> Directory:
+        """The layers of other applications."""
+        directory = Directory(self.log("eraser"), self.log("prober"), self.settings.keys)
+        self._closers.append(directory.close)
+        return directory
+
+    @property
+    def owners_directory(self) -> Directory:
+        """The same, where it may be changed."""
+        return Directory(self.log(None), self.log(None), self.settings.keys)
 
     @cached_property
     def locator(self) -> Locator:

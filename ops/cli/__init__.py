@@ -2,6 +2,7 @@
 
 from ops.cli import export as exporting
 from ops.cli import keys, letters
+from ops.cli import layers as foreign
 from ops.cli.access import create, forget_tenant, system, tenant, token
 from ops.cli.audit import audit
 from ops.cli.bench import bench
@@ -51,6 +52,9 @@ app.add_typer(tenant, name="tenant")
 for name, action in letters.COMMANDS.items():
     letters.letters.command(name)(expanded(action))
 app.add_typer(letters.letters, name="dead-letters")
+for name, action in foreign.COMMANDS.items():
+    foreign.layers.command(name)(expanded(action))
+app.add_typer(foreign.layers, name="layers")
 for name, action in exporting.COMMANDS.items():
     exporting.exports.command(name)(expanded(action))
 app.add_typer(exporting.exports, name="export")

@@ -103,6 +103,17 @@ create table ops.dead_letter (
   unique (stream, entry_id)
 );
 
+-- layers of other applications; their secrets lie in the folder of key files (R47)
+create table ops.layer (
+  tenant_id uuid not null,
+  name      text not null,
+  url       text,  -- its endpoint, if it has one
+  store     jsonb, -- how its store is looked into, if it can be
+  attested  boolean not null,
+  added_at  timestamptz not null,
+  primary key (tenant_id, name)
+);
+
 -- who asks where a memory is: ids and counts; answered by the worker that may look everywhere, gone after a minute
 create table ops.locating (
   request_id  uuid primary key,
@@ -201,6 +212,7 @@ grant select on ops.erasure to cenotaph_reader;
 grant select, update, delete on ops.read, ops.locating to cenotaph_eraser;
 grant select, insert on ops.export, ops.exported to cenotaph_reader;
 grant update (digest) on ops.export to cenotaph_reader;
+grant select on ops.layer to cenotaph_eraser;
 grant select on ops.exported to cenotaph_eraser, cenotaph_prober;
 grant update (barred_at) on ops.exported to cenotaph_eraser;
 grant select, insert, update on ops.erasure to cenotaph_eraser;

@@ -15,6 +15,7 @@ from services.api.routes import (
     facts,
     health,
     inbox,
+    layers,
     memories,
     recall,
     receipts,
@@ -62,6 +63,7 @@ def create_app(
             "auto_configure": False,
         },
     )
+    app.webhooks.include_router(layers.webhooks)
     app.state.door = Door(backend, tokens, limits)
     app.state.metrics = RequestMetrics(registry or CollectorRegistry())
     errors.install(app)

@@ -10,7 +10,7 @@ from uuid import UUID
 import structlog
 
 from events.envelope import StoredEvent
-from events.model import LayerFinding
+from events.model import LayerFinding, Scope, TenantId
 from services.forgetting.question import Question
 
 log = structlog.get_logger(__name__)
@@ -45,6 +45,17 @@ class Probe(Protocol):
         """Say who may read what lies in the layer: roles of its database, or what else opens it."""
 
 
+class ForeignLayerAndProbe(Layer, Probe, Protocol):
+    """A layer of another application, and its probe."""
+
+
+class Foreign(Protocol):
+    """Which layers of other applications a tenant has registered."""
+
+    async def of(self, tenant: TenantId) -> Sequence[ForeignLayerAndProbe]:
+        """Open them."""
+
+
 @dataclass(frozen=True)
 class Registry:
     """Every layer there is. "Gone everywhere" is a loop over it; a store that is not here is a fault.
@@ -54,19 +65,22 @@ class Registry:
         probes: what is asked afterwards.
         wait_s: how long a layer may take to forget.
         answer_s: how long a probe may take to answer.
+        foreign: the layers of other applications, where there may be some.
     """
 
     layers: Sequence[Layer]
     probes: Sequence[Probe]
     wait_s: float = 5.0
     answer_s: float = 5.0
+    foreign: Foreign | None = None
 
     async def erase(self, tombstone: StoredEvent, question: Question) -> None:
         """Ask every layer to forget; one that fails does not stop the others."""
+        layers = [*self.layers, *await self._foreign(question.scope)]
         results = await asyncio.gather(
-            *(self._bounded(layer, tombstone, question) for layer in self.layers), return_exceptions=True
+            *(self._bounded(layer, tombstone, question) for layer in layers), return_exceptions=True
         )
-        for layer, result in zip(self.layers, results, strict=True):
+        for layer, result in zip(layers, results, strict=True):
             if isinstance(result, BaseException):
                 log.warning(
                     "layer_not_erased", layer=layer.name, error=type(result).__name__, tombstone=str(tombstone.event_id)
@@ -74,8 +88,20 @@ class Registry:
 
     async def ask(self, question: Question) -> list[LayerFinding]:
         """Ask every probe; one that cannot answer has proven nothing."""
-        results = await asyncio.gather(*(self._answer(probe, question) for probe in self.probes))
-        return list(results)
+        return [found for _, found in await self.answers(question)]
+
+    async def answers(self, question: Question) -> list[tuple[Probe, LayerFinding]]:
+        """Ask every probe; return each with what it answered.
+
+        Raises:
+            UnavailableError: which layers other applications have is not known.
+        """
+        probes = [*self.probes, *await self._foreign(question.scope)]
+        results = await asyncio.gather(*(self._answer(probe, question) for probe in probes))
+        return list(zip(probes, results, strict=True))
+
+    async def _foreign(self, scope: Scope) -> "Sequence[ForeignLayerAndProbe]":
+        return () if self.foreign is None else await self.foreign.of(scope.tenant_id)
 
     async def _bounded(self, layer: Layer, tombstone: StoredEvent, question: Question) -> None:
         await asyncio.wait_for(layer.erase(tombstone, question), self.wait_s)

@@ -113,11 +113,11 @@ class Locator:
         question = await self._question(scope, memory_id)
         if question is None:
             return None
-        findings = await self._registry.ask(question)
-        readers = await asyncio.gather(*(probe.readers() for probe in self._registry.probes), return_exceptions=True)
+        answers = await self._registry.answers(question)
+        readers = await asyncio.gather(*(probe.readers() for probe, _ in answers), return_exceptions=True)
         return tuple(
             Location(finding=found, readers=() if isinstance(may, BaseException) else tuple(may))
-            for found, may in zip(findings, readers, strict=True)
+            for (_, found), may in zip(answers, readers, strict=True)
             if found.layer != ReadPathProbe.layer
         )
 

@@ -40,8 +40,8 @@ RECORDS = {
 }
 """What goes with a person or a tenant in `ops`, by table."""
 
-KEPT = frozenset({"erasure", "export", "exported"})
-"""What stays in `ops`: ids only, for the receipts, and for who holds a file."""
+KEPT = frozenset({"erasure", "export", "exported", "layer"})
+"""What stays in `ops`: ids only, for the receipts, for who holds a file, and for which applications are to be asked."""
 
 
 def person_of(tombstone: StoredEvent) -> SubjectId | None:

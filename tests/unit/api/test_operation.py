@@ -137,6 +137,7 @@ async def test_openapi(nobody: httpx.AsyncClient) -> None:
     refs = {part.split('"')[0] for part in text.split("#/components/schemas/")[1:]}
     assert refs <= schemas.keys()
     assert {"TurnIn", "Problem", "ContextRequest", "ForgetRequest"} <= refs
+    assert set(document["webhooks"]) == {"erase", "probe"}
     assert "HTTPValidationError" not in schemas
     for path in ("/v1/turns", "/v1/context", "/v1/memories/search", "/v1/forget", "/v1/tokens"):
         post = document["paths"][path]["post"]

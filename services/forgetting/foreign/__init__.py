@@ -1,0 +1,1 @@
+"""Layers of other applications (R47)."""
