@@ -11,7 +11,6 @@ from datetime import datetime
 from functools import cached_property, lru_cache
 from hashlib import sha256
 from typing import Any
-from uuid import UUID, uuid5
 
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
@@ -19,6 +18,7 @@ from pydantic import BaseModel
 
 from events import canon
 from events.errors import TamperError
+from events.ids import derived_id, read_id
 from events.lift import TODAY
 from events.model import CommandId, Event, EventId, KeyId, Position, Scope, SubjectId, TaskId, TenantId, TurnId
 
@@ -173,17 +173,17 @@ def task_stream(task: TaskId) -> str:
 
 def event_id_of(command_id: CommandId, ordinal: int) -> EventId:
     """Derive an event id, so that a repeated command repeats its events."""
-    return EventId(uuid5(command_id, str(ordinal)))
+    return EventId(derived_id(command_id, str(ordinal)))
 
 
 def finalized_command(turn: TurnId) -> CommandId:
     """Derive the one command that stores a turn."""
-    return CommandId(uuid5(turn, "finalized"))
+    return CommandId(derived_id(turn, "finalized"))
 
 
 def considered_command(turn: TurnId) -> CommandId:
     """Derive the one command that ends a turn."""
-    return CommandId(uuid5(turn, "considered"))
+    return CommandId(derived_id(turn, "considered"))
 
 
 def associated_data(tenant: TenantId, event_id: EventId, event: Event | StoredEvent, part: str, key: KeyId) -> bytes:
@@ -211,17 +211,14 @@ def decrypt(secret: bytes, ciphertext: bytes, bound_to: bytes) -> bytes:
 
 def seal(command: Command) -> SealedCommand:
     """Seal every part of a command and write its envelopes."""
-    return SealedCommand(
-        command,
-        tuple(
-            write_envelope(command, ordinal, _seal_parts(command, ordinal, new))
-            for ordinal, new in enumerate(command.events)
-        ),
-    )
+    events = []
+    for ordinal, new in enumerate(command.events):
+        event_id = event_id_of(command.command_id, ordinal)
+        events.append(write_envelope(command, ordinal, event_id, _seal_parts(command.scope.tenant_id, event_id, new)))
+    return SealedCommand(command, tuple(events))
 
 
-def _seal_parts(command: Command, ordinal: int, new: NewEvent) -> tuple[SealedPart, ...]:
-    tenant, event_id = command.scope.tenant_id, event_id_of(command.command_id, ordinal)
+def _seal_parts(tenant: TenantId, event_id: EventId, new: NewEvent) -> tuple[SealedPart, ...]:
     return tuple(
         SealedPart(
             part.name,
@@ -236,10 +233,9 @@ def _seal_parts(command: Command, ordinal: int, new: NewEvent) -> tuple[SealedPa
     )
 
 
-def write_envelope(command: Command, ordinal: int, parts: tuple[SealedPart, ...]) -> SealedEvent:
+def write_envelope(command: Command, ordinal: int, event_id: EventId, parts: tuple[SealedPart, ...]) -> SealedEvent:
     """Write the envelope of one event of a command over its sealed parts."""
     new = command.events[ordinal]
-    event_id = event_id_of(command.command_id, ordinal)
     document = {
         "actor": command.actor,
         "command_id": command.command_id,
@@ -276,15 +272,15 @@ def stored(envelope: bytes, position: int | None) -> StoredEvent:
             scope=_scope(document["tenant_id"], document["subject_id"]),
             stream=document["stream"],
             version=version,
-            event_id=EventId(UUID(document["event_id"])),
-            command_id=CommandId(UUID(document["command_id"])),
+            event_id=EventId(read_id(document["event_id"])),
+            command_id=CommandId(read_id(document["command_id"])),
             type=document["type"],
             schema_version=document["schema_version"],
             occurred_at=datetime.fromisoformat(document["occurred_at"]),
             recorded_at=recorded_at,
             actor=document["actor"],
             parts=tuple(
-                PartRef(p["part"], KeyId(UUID(p["key_id"])), bytes.fromhex(p["sha256"])) for p in document["parts"]
+                PartRef(p["part"], KeyId(read_id(p["key_id"])), bytes.fromhex(p["sha256"])) for p in document["parts"]
             ),
             document=document["data"],
         )
@@ -295,7 +291,7 @@ def stored(envelope: bytes, position: int | None) -> StoredEvent:
 @lru_cache(maxsize=1024)
 def _scope(tenant: str, subject: str) -> Scope:
     """Read a scope; the events of one person follow each other."""
-    return Scope(tenant_id=TenantId(UUID(tenant)), subject_id=SubjectId(UUID(subject)))
+    return Scope(tenant_id=TenantId(read_id(tenant)), subject_id=SubjectId(read_id(subject)))
 
 
 def open_part(event: StoredEvent, ref: PartRef, ciphertext: bytes, secret: bytes) -> bytes:

@@ -64,6 +64,7 @@ class FileProvider:
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
+        self._paths: dict[UUID, Path] = {}
 
     async def new_epoch(self, epoch_id: UUID) -> None:
         """Make and keep the secret of an epoch; one that exists stays as it is."""
@@ -96,4 +97,7 @@ class FileProvider:
         return secret
 
     def _path(self, epoch_id: UUID) -> Path:
-        return self._folder / f"epoch-{epoch_id}.key"
+        path = self._paths.get(epoch_id)  # asked for with each request, and slow to put together
+        if path is None:
+            path = self._paths[epoch_id] = self._folder / f"epoch-{epoch_id}.key"
+        return path

@@ -12,6 +12,7 @@ from events.envelope import (
     DataKey,
     SealedCommand,
     SealedPart,
+    event_id_of,
     memory_stream,
     seal,
     write_envelope,
@@ -148,7 +149,7 @@ def unsealed(command: Command) -> SealedCommand:
         parts = tuple(
             SealedPart(part.name, part.key.key_id, part.body.model_dump_json().encode()) for part in new.parts
         )
-        events.append(write_envelope(command, ordinal, parts))
+        events.append(write_envelope(command, ordinal, event_id_of(command.command_id, ordinal), parts))
     return SealedCommand(command, tuple(events))
 
 
