@@ -256,10 +256,15 @@ async def read_turns(connection: Connection, turns: Iterable[TurnId]) -> list[St
 
 
 async def read_stream_behind(connection: Connection, scope: Scope, stream: str, after: Position) -> list[StoredEvent]:
-    """Read the sealed events of one stream behind a position; costs what lies behind it, not what the stream holds."""
+    """Read the events of one stream behind a position, the unsealed too; costs what lies there, not what it holds."""
     rows = await connection.fetch(
-        """select s.position, e.envelope from log.sealed s join log.event e using (seq)
-           where s.position > $3 and e.tenant_id = $1 and e.stream = $2 order by s.position""",
+        # the limit keeps the planner from reading all of log.sealed for the third of the stream that it expects
+        """select e.envelope, s.position from log.event e
+           left join lateral (select position from log.sealed where seq = e.seq limit 1) s on true
+           where e.tenant_id = $1 and e.stream = $2 and e.version > (select coalesce(
+             (select b.version from log.event b join log.sealed t using (seq)
+              where b.tenant_id = $1 and b.stream = $2 and t.position <= $3 order by b.version desc limit 1), 0))
+           order by e.version""",
         scope.tenant_id,
         stream,
         after,

@@ -20,13 +20,11 @@ from events.leases import AHEAD, Lease, Leases
 from events.model import KeyId, Scope, SubjectId, TenantId
 from events.postgres import Database, Row, readers_of
 from events.provider import Provider
-from events.recent import Recent
 
 _TENANT_ITSELF = UUID(int=0)
 _TRIES = 5  # a roll changes a tenant's key once
 _AT_ONCE, _BATCH = 2, 256  # what many requests ask at once is one statement and one commit
 _ERASE_S = 120.0  # a person may have a hundred thousand keys
-_KEPT_PEOPLE, _KEPT_S = 1024, 60.0  # wrapped rows, as they are in the vault
 _LEFT = {
     "data_keys": "select count(*) from vault.data_key"
     " where tenant_id = $1 and ($2::uuid is null or subject_id = $2) and subject_id <> $3",
@@ -57,7 +55,6 @@ class Vault:
         )
         leases: Batcher[Lease, None] = Batcher(self._keep_leases, "lease", at_once=_AT_ONCE, batch=_BATCH)
         self._leases = Leases(leases.ask, ahead)
-        self._rows: Recent[Scope, Row] = Recent(_KEPT_PEOPLE, _KEPT_S)
 
     async def create_tenant(self) -> TenantId:
         """Make a tenant with a key of its own under the newest epoch."""
@@ -124,7 +121,7 @@ class Vault:
             UnavailableError: the tenant's key keeps changing.
         """
         for _ in range(_TRIES):
-            newest = await self._kept_key(scope) or await self._person_key(scope, None)
+            newest = await self._person_key(scope, None)
             if newest is not None:
                 return Keyring(self._database, scope, newest, self._person_key, self._leases)
             if await self._is_gone(scope):
@@ -205,34 +202,12 @@ class Vault:
             born: datetime | None = await connection.fetchval("select min(created_at) from vault.epoch")
         return born
 
-    async def _kept_key(self, scope: Scope) -> PersonKey | None:
-        """Open the row that was read for an earlier request, None where there is none or a roll has replaced it.
-
-        A row whose generation is gone may still open, for as long as its epoch lives: then a lease under it is refused,
-        and what the keyring opens names another generation, so that the row is read again.
-        """
-        row = self._rows.get(scope)
-        if row is None:
-            return None
-        with suppress(EpochGoneError, TamperError):
-            tenant_key = await self._provider.unwrap(
-                row["epoch_id"], row["tenant_wrapped"], scope.tenant_id.bytes + KEY
-            )
-            return open_person(scope, row, tenant_key)
-        self._rows.drop(scope)
-        return None
-
     async def _person_key(self, scope: Scope, generation: int | None) -> PersonKey | None:
         """Read and open a generation of a person's key, the newest where none is named; None where it is gone."""
         opened = await self._opened(
             lambda: self._people.ask((scope, generation)), "tenant_wrapped", scope.tenant_id.bytes + KEY
         )
-        self._rows.drop(scope)
-        if opened is None:
-            return None
-        if generation is None:
-            self._rows.put(scope, opened[0])
-        return open_person(scope, *opened)
+        return None if opened is None else open_person(scope, *opened)
 
     async def _opened(
         self, read: Callable[[], Awaitable[Row | None]], column: str, bound: bytes

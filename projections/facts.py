@@ -18,6 +18,7 @@ from projections.unreadable import readable
 
 _FIELDS = [field.name for field in fields(Fact)]
 _COLUMNS = ", ".join(_FIELDS)
+_LIVING = "('current', 'in_conflict', 'held')"
 
 
 class Facts(Tables):
@@ -159,13 +160,11 @@ async def standing_memories(connection: Connection, scope: Scope, most: int) -> 
 async def read_living(connection: Connection, scope: Scope, tags: Collection[bytes], recent: int) -> State:
     """Read the current and held memories of one person that carry one of these tags, and the most recent others."""
     rows = await connection.fetch(
-        f"""with living as (
-              select {_COLUMNS}, tag from facts.memory
-              where tenant_id = $1 and subject_id = $2 and status in ('current', 'in_conflict', 'held')
-            )
-            (select {_COLUMNS} from living where tag = any($3::bytea[]))
-            union
-            (select {_COLUMNS} from living order by recorded_at desc, memory_id limit $4)""",
+        f"""(select {_COLUMNS} from facts.memory
+             where tenant_id = $1 and subject_id = $2 and status in {_LIVING} and tag = any($3::bytea[]))
+            union all
+            (select {_COLUMNS} from facts.memory where tenant_id = $1 and subject_id = $2 and status in {_LIVING}
+             order by recorded_at desc, memory_id limit $4)""",
         scope.tenant_id,
         scope.subject_id,
         list(tags),

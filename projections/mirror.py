@@ -123,12 +123,12 @@ async def _rows(connection: Connection, place: str, source: str) -> AsyncIterato
         async for row in connection.cursor(query, prefetch=_PREFETCH):
             columns = dict(row)
             memory: UUID | None = columns.get("memory_id")
-            key = tuple(columns.pop(column) for column in table.key)
+            key = {column: columns.pop(column) for column in table.key}
             yield Entry(
                 table.name,
-                key,
-                str(key[0]),
-                "/".join(map(str, key[1:])),
+                tuple(key.values()),
+                str(key.pop("tenant_id")),
+                "/".join(map(str, key.values())),
                 None if memory is None else MemoryId(memory),
                 columns,
             )

@@ -26,7 +26,8 @@ create table log.event (
   recorded_at    timestamptz not null,
   envelope       bytea not null, -- canonical bytes (events/canon.py); the columns above repeat them for queries
   leaf           bytea not null check (octet_length(leaf) = 32),
-  primary key (tenant_id, stream, version),
+  -- not led by the tenant, whose every reader asks for: a planner without statistics would take it for a look-up by id
+  primary key (stream, tenant_id, version),
   unique (event_id),
   unique (command_id, ordinal)
 );

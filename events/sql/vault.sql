@@ -49,7 +49,8 @@ create table vault.data_key (
   created_at timestamptz not null default clock_timestamp(),
   foreign key (tenant_id, subject_id, generation) references vault.person (tenant_id, subject_id, generation)
 );
-create index data_key_person on vault.data_key (tenant_id, subject_id, generation);
+-- not led by the person, nor is the key of `alias`: without statistics a planner would take either for a look-up by id
+create index data_key_person on vault.data_key (generation, subject_id, tenant_id);
 
 -- people some of whose keys were destroyed since their key last changed; a roll takes the marks it finds when it begins
 create table vault.due (
@@ -92,10 +93,10 @@ create table vault.alias (
   internal   uuid not null,
   sealed     bytea not null,
   since      timestamptz, -- of a person who was forgotten: when; the row then only knows the name if it is said again
-  primary key (tenant_id, subject_id, kind, digest)
+  primary key (digest, subject_id, tenant_id, kind)
 );
--- not led by the person: a planner without statistics would take it for the look-up by digest
-create index alias_internal on vault.alias (internal);
+-- none is led by the person (see data_key_person): who forgets a whole person reads this table once
+create unique index alias_internal on vault.alias (internal);
 
 -- people, or with the nil UUID whole tenants, that were forgotten: nobody makes them a key again
 create table vault.gone (
@@ -112,7 +113,8 @@ declare
   keys bigint;
 begin
   insert into vault.gone values (p_tenant, p_subject) on conflict do nothing;
-  delete from vault.data_key where tenant_id = p_tenant and subject_id = p_subject;
+  delete from vault.data_key d using vault.person p where p.tenant_id = p_tenant and p.subject_id = p_subject
+    and d.tenant_id = p.tenant_id and d.subject_id = p.subject_id and d.generation = p.generation;
   get diagnostics keys = row_count;
   delete from vault.person where tenant_id = p_tenant and subject_id = p_subject;
   delete from vault.alias where tenant_id = p_tenant and subject_id = p_subject;
@@ -149,7 +151,8 @@ begin
   if exists (select from vault.alias where internal = p_subject or (tenant_id = p_tenant and subject_id = p_subject)) then
     raise exception 'subject % has a name', p_subject using errcode = 'insufficient_privilege';
   end if;
-  delete from vault.data_key where tenant_id = p_tenant and subject_id = p_subject;
+  delete from vault.data_key d using vault.person p where p.tenant_id = p_tenant and p.subject_id = p_subject
+    and d.tenant_id = p.tenant_id and d.subject_id = p.subject_id and d.generation = p.generation;
   delete from vault.person where tenant_id = p_tenant and subject_id = p_subject;
 end $$;
 

@@ -2,8 +2,11 @@
 
 import asyncio
 import os
+import resource
 import time
-from dataclasses import asdict, dataclass
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field
 
 from events.postgres import Database
 from events.provider import FileProvider
@@ -39,6 +42,24 @@ class Relation:
     total: int
 
 
+@dataclass
+class Spent:
+    """What each step took: seconds, processor seconds of this process, and the most memory it had held by then."""
+
+    seconds: dict[str, float] = field(default_factory=dict)
+    processor: dict[str, float] = field(default_factory=dict)
+    peak_mib: dict[str, int] = field(default_factory=dict)
+
+    @contextmanager
+    def on(self, name: str) -> Iterator[None]:
+        """Note a step."""
+        begun, processor = time.perf_counter(), time.process_time()
+        yield
+        self.seconds[name] = time.perf_counter() - begun
+        self.processor[name] = time.process_time() - processor
+        self.peak_mib[name] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss >> 10
+
+
 async def measure(events: int) -> dict[str, object]:
     """Fill a log with whole turns, then measure it; return bytes by relation and seconds by step."""
     load = os.getloadavg()
@@ -47,17 +68,15 @@ async def measure(events: int) -> dict[str, object]:
         owner, vault_owner = Database(home.log_url, None), Database(home.vault_url, None)
         try:
             wal = {"log": await _wal(owner), "vault": await _wal(vault_owner)}
-            seconds: dict[str, float] = {}
-            begun = time.perf_counter()
-            appended, sealing = await fill(home, events, turns=True)
-            await sealing
-            seconds["import_and_seal"] = time.perf_counter() - begun
+            spent = Spent()
+            with spent.on("import_and_seal"):
+                appended, sealing = await fill(home, events, turns=True)
+                await sealing
             wal = {"log": await _wal(owner) - wal["log"], "vault": await _wal(vault_owner) - wal["vault"]}
-            begun = time.perf_counter()
-            async with snapshot(owner) as connection:
-                checked = await verify(connection, Copies((), ()), Trust())
-            seconds["verify"] = time.perf_counter() - begun
-            seconds |= await _rebuild(made, home.vault_url, owner)
+            with spent.on("verify"):
+                async with snapshot(owner) as connection:
+                    checked = await verify(connection, Copies((), ()), Trust())
+            await _rebuild(made, home.vault_url, owner, spent)
             relations = {"log": await _relations(owner), "vault": await _relations(vault_owner)}
         finally:
             await owner.close()
@@ -66,8 +85,11 @@ async def measure(events: int) -> dict[str, object]:
         "events": appended,
         "verified": checked.end,
         "faults": checked.total,
-        "seconds": {name: round(taken, 1) for name, taken in seconds.items()},
-        "events_per_s": {name: round(appended / taken) for name, taken in seconds.items()},
+        "seconds": {name: round(taken, 1) for name, taken in spent.seconds.items()},
+        "client_core_s": {name: round(taken, 1) for name, taken in spent.processor.items()},
+        "peak_rss_mib": spent.peak_mib,
+        "events_per_s": {name: round(appended / taken) for name, taken in spent.seconds.items()},
+        "events_per_client_core_s": {name: round(appended / taken) for name, taken in spent.processor.items()},
         "wal_bytes_per_event": {name: round(written / appended) for name, written in wal.items()},
         "bytes_per_event": {
             cluster: round(sum(each.total for each in found if each.kind == "r") / appended)
@@ -79,18 +101,15 @@ async def measure(events: int) -> dict[str, object]:
     }
 
 
-async def _rebuild(made: Places, vault_url: str, owner: Database) -> dict[str, float]:
+async def _rebuild(made: Places, vault_url: str, owner: Database, spent: Spent) -> None:
     opener = made.pool(vault_url, "vault_opener")
     index = IndexReader(Vault(opener, FileProvider(made.clusters.keys)))
-    seconds = {}
     try:
         for model in (Facts(index), Keywords(index), Sessions()):
-            begun = time.perf_counter()
-            await Follower(model, owner).rebuild()
-            seconds[f"rebuild_{model.name}"] = time.perf_counter() - begun
+            with spent.on(f"rebuild_{model.name}"):
+                await Follower(model, owner).rebuild()
     finally:
         await opener.close()
-    return seconds
 
 
 async def _wal(database: Database) -> int:

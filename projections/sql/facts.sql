@@ -34,12 +34,13 @@ create table {schema}.memory (
   asked          boolean not null, -- the person asked to remember it
   cold           boolean not null, -- no row in the vector index
   suspended      boolean not null, -- the person set it aside
-  primary key (tenant_id, memory_id, version)
+  primary key (memory_id, tenant_id, version)
 );
-create index memory_living on {schema}.memory (tenant_id, subject_id, tag) where status in ('current', 'in_conflict', 'held');
+-- led by what is asked for, not by the person, whom a planner without statistics takes for few rows
+create index memory_living on {schema}.memory (tag, subject_id, tenant_id) where status in ('current', 'in_conflict', 'held');
 create index memory_held on {schema}.memory (held_until) where status = 'held';
 create index memory_recent on {schema}.memory (tenant_id, subject_id, recorded_at desc, memory_id);
-create index memory_turn on {schema}.memory (tenant_id, turn_id) where status in ('current', 'in_conflict');
+create index memory_turn on {schema}.memory (turn_id, tenant_id) where status in ('current', 'in_conflict');
 create index memory_standing on {schema}.memory (tenant_id, subject_id, importance desc, memory_id)
   where status in ('current', 'in_conflict') and kind in ('format', 'profile', 'procedure');
 create index memory_cites on {schema}.memory using gin (cites);

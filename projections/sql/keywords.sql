@@ -8,7 +8,7 @@ create table {schema}.entry (
   version    integer not null,
   terms      bigint[] not null,
   length     integer not null,
-  primary key (tenant_id, memory_id)
+  primary key (memory_id, tenant_id)
 );
 create index entry_terms on {schema}.entry using gin (terms);
 create index entry_subject on {schema}.entry (tenant_id, subject_id);

@@ -13,11 +13,12 @@ create table {schema}.turn (
   occurred_at timestamptz not null,
   recorded_at timestamptz not null,
   considered  boolean not null,
-  primary key (tenant_id, turn_id)
+  primary key (turn_id, tenant_id)
 );
-create index turn_recent on {schema}.turn (tenant_id, subject_id, session_id, occurred_at desc, position desc);
+create index turn_recent on {schema}.turn (session_id, subject_id, tenant_id, occurred_at desc, position desc);
 create index turn_waiting on {schema}.turn (recorded_at) where not considered;
-create index turn_contexts on {schema}.turn using gin (contexts) where cardinality(contexts) > 0;
+-- no GIN: the comparison of arrays is not leakproof, so that a reader's row-level security forbids it an index
+create index turn_contexts on {schema}.turn (tenant_id, subject_id) where cardinality(contexts) > 0;
 
 create table {schema}.message (
   tenant_id  uuid not null,
@@ -30,11 +31,11 @@ create table {schema}.message (
   key_id     uuid not null,
   forgotten  boolean not null, -- its words are gone: forgotten or expired
   recorded_at timestamptz not null,
-  primary key (tenant_id, message_id)
+  primary key (message_id, tenant_id)
 );
 create index message_kept on {schema}.message (recorded_at) where not forgotten;
 create index message_own on {schema}.message (tenant_id, subject_id) where not forgotten;
-create index message_turn on {schema}.message (tenant_id, turn_id);
+create index message_turn on {schema}.message (turn_id, tenant_id);
 
 do $$
 declare name text;

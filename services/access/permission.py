@@ -123,11 +123,12 @@ async def _said(connection: Connection, turns: Collection[TurnId]) -> list[tuple
 async def _injected(connection: Connection, scope: Scope, turns: Collection[TurnId]) -> list[tuple[TurnId, MemoryId]]:
     """Say which memories stood in the contexts that were injected into some turns."""
     rows = await connection.fetch(
+        # the limit keeps the planner from reading all reads of the person, which it takes for few
         """select t.turn_id, unnest(r.memories) as memory_id
-           from sessions.turn t join ops.read r on r.read_id = any(t.contexts) and r.tenant_id = t.tenant_id
-             and r.subject_id = t.subject_id
-           where t.tenant_id = $1 and t.subject_id = $2 and t.turn_id = any($3::uuid[])
-             and cardinality(t.contexts) > 0""",
+           from sessions.turn t cross join lateral unnest(t.contexts) as c(read_id) cross join lateral (
+             select r.memories from ops.read r
+             where r.read_id = c.read_id and r.tenant_id = t.tenant_id and r.subject_id = t.subject_id limit 1) r
+           where t.tenant_id = $1 and t.subject_id = $2 and t.turn_id = any($3::uuid[])""",
         scope.tenant_id,
         scope.subject_id,
         list(turns),

@@ -108,8 +108,8 @@ class Finisher:
         """Return tombstones that are due for another try, oldest first: no receipt, or the probes' key outlived it."""
         async with self._eraser.connection() as connection:
             rows = await connection.fetch(
-                """select s.position from log.event e join log.sealed s using (seq)
-                   left join ops.erasure o on o.tombstone = e.event_id
+                """select s.position from log.event e left join ops.erasure o on o.tombstone = e.event_id
+                   cross join lateral (select position from log.sealed where seq = e.seq limit 1) s
                    where e.type = 'tombstoned' and (o.propagated_at is null or o.probe_key is not null)
                      and coalesce(o.tried_at, e.recorded_at) < clock_timestamp()
                        - least(interval '5 minutes', interval '1 second' * power(2, least(coalesce(o.attempts, 0), 9)))

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from hashlib import sha256
 from uuid import UUID
 
-from events.envelope import StoredEvent, stored, turns_stream
+from events.envelope import StoredEvent, turns_stream
 from events.keyring import Keyring
-from events.log import fenced, read_turns
+from events.log import fenced, read_stream_behind, read_turns
 from events.model import ForgetScope, Kind, MemoryId, MessageId, Scope, SessionId, Tombstoned, TurnFinalized, TurnId
 from events.postgres import Connection
 from projections.changes import together
@@ -133,12 +133,6 @@ async def _injected(connection: Connection, scope: Scope, memories: Collection[M
 
 async def _unfollowed(connection: Connection, scope: Scope) -> list[TurnFinalized]:
     """Read the turns the session store has not seen yet: a forget may come right behind the turn."""
-    rows = await connection.fetch(
-        """select e.envelope, s.position from log.event e left join log.sealed s using (seq)
-           where e.tenant_id = $1 and e.stream = $2 and (s.position is null or s.position > $3)""",
-        scope.tenant_id,
-        turns_stream(scope.subject_id),
-        await position_of(connection, "sessions"),
-    )
-    events = (stored(row["envelope"], row["position"]).event for row in rows)
-    return [event for event in events if isinstance(event, TurnFinalized)]
+    followed = await position_of(connection, "sessions")
+    stream = await read_stream_behind(connection, scope, turns_stream(scope.subject_id), followed)
+    return [each.event for each in stream if isinstance(each.event, TurnFinalized)]
