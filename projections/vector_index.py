@@ -26,6 +26,7 @@ from events.model import (
     Tombstoned,
 )
 from events.postgres import Connection
+from projections.breaker import Breaker
 from projections.changes import sources_of
 from projections.index import IndexReader, vector_of
 from projections.milvus import Milvus
@@ -103,6 +104,7 @@ class VectorIndex:
         self._milvus = milvus
         self._index = index
         self._collections: dict[str, Vectors] = {}
+        self._breaker = Breaker("the vector index")
 
     async def create(self, connection: Connection, place: str) -> None:
         """Make an empty collection, dropping what an interrupted rebuild left there."""
@@ -128,8 +130,13 @@ class VectorIndex:
         await (await self._at(place)).flush()
 
     async def search(self, place: str, scope: Scope, vector: NDArray[np.float32], limit: int) -> list[Hit]:
-        """Return one person's nearest memories, best first."""
-        return await (await self._at(place)).search(scope, vector, limit)
+        """Return one person's nearest memories, best first.
+
+        Raises:
+            UnavailableError: the index does not answer, or did not lately.
+        """
+        with self._breaker.guard():
+            return await (await self._at(place)).search(scope, vector, limit)
 
     async def _at(self, place: str) -> Vectors:
         if place not in self._collections:
