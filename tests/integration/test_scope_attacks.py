@@ -59,7 +59,7 @@ def leaks(attack: Attack, answer: httpx.Response, secrets: frozenset[str]) -> li
 
 @dataclass
 class Outcome:
-    """How many attacks were tried and refused, by kind; what was given away; what was answered otherwise than it must."""
+    """How many attacks were tried and refused, by kind; what was given away; what was answered oddly."""
 
     tried: Counter[str] = field(default_factory=Counter)
     refused: Counter[str] = field(default_factory=Counter)
@@ -71,7 +71,8 @@ class Outcome:
         lines = [
             f"{kind:24} {count:6} attacks {self.refused[kind]:6} refused" for kind, count in sorted(self.tried.items())
         ]
-        every = f"{'all':24} {self.tried.total():6} attacks {self.refused.total():6} refused {len(self.leaks):6} leaks"
+        every = f"{'all':24} {self.tried.total():6} attacks {self.refused.total():6} refused"
+        every += f" {len(self.leaks):6} leaks"
         return "\n".join([*lines, every, ""])
 
 
