@@ -20,7 +20,19 @@ from events import canon
 from events.errors import TamperError
 from events.ids import derived_id, read_id
 from events.lift import TODAY
-from events.model import CommandId, Event, EventId, KeyId, Position, Scope, SubjectId, TaskId, TenantId, TurnId
+from events.model import (
+    CommandId,
+    Event,
+    EventId,
+    KeyId,
+    Position,
+    Scope,
+    SessionId,
+    SubjectId,
+    TaskId,
+    TenantId,
+    TurnId,
+)
 
 _NONCE_BYTES = 12
 _FORMS: dict[str, type] = {
@@ -169,6 +181,11 @@ def receipts_stream(subject: SubjectId) -> str:
 def task_stream(task: TaskId) -> str:
     """Name the stream that holds one task's state."""
     return f"task/{task}"
+
+
+def summary_stream(session: SessionId) -> str:
+    """Name the stream that holds the summaries of a session."""
+    return f"summary/{session}"
 
 
 def event_id_of(command_id: CommandId, ordinal: int) -> EventId:

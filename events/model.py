@@ -112,6 +112,17 @@ class Slot(StrEnum):
     REASON = "reason"
 
 
+class SummarySlot(StrEnum):
+    """What a text of a session's summary is (R51)."""
+
+    GOAL = "goal"
+    CONSTRAINT = "constraint"
+    FACT = "fact"
+    RESULT = "result"
+    QUESTION = "question"
+    ACTION = "action"
+
+
 class Frozen(BaseModel):
     """A value: immutable, and strict about unknown fields."""
 
@@ -656,6 +667,36 @@ class TaskExpired(Event):
     task_id: TaskId
 
 
+class SummaryLine(Frozen):
+    """What the envelope says of one text of a summary; otherwise like `ItemHead`."""
+
+    item_id: ItemId
+    slot: SummarySlot
+    memories: tuple[MemoryId, ...] = ()
+    messages: tuple[MessageId, ...] = ()
+
+
+class SummaryWritten(Event):
+    """A session has a new summary over its first `turns` turns; an `expired` beside this ends the one before (R51)."""
+
+    type = "summary_written"
+    session_id: SessionId
+    turns: int
+    items: tuple[SummaryLine, ...]
+    expires_at: datetime
+    writer: str
+
+
+class SummaryHeld(Event):
+    """A new summary did not hold against what it was made of, so the old one stays; counts by reason."""
+
+    type = "summary_held"
+    session_id: SessionId
+    turns: int
+    reasons: dict[str, int]
+    writer: str
+
+
 class LayerFinding(Frozen):
     """What one layer answered: a state of R42 and the evidence it was computed from.
 
@@ -719,5 +760,7 @@ EVENT_TYPES: dict[tuple[str, int], type[Event]] = {
         TaskCompleted,
         TaskAbandoned,
         TaskExpired,
+        SummaryWritten,
+        SummaryHeld,
     )
 }

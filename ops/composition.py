@@ -67,7 +67,7 @@ from services.forgetting.tables import Followed, KeyProbe, NotConfigured, Reads,
 from services.forgetting.where import Locations, Locator
 from services.forgetting.whole import Whole
 from services.forgetting.whole_probes import AgentProbe, BodiesProbe, RowsProbe, VaultProbe, VectorsProbe
-from services.forgetting.working import TaskTexts, TaskTextsProbe
+from services.forgetting.working import SUMMARIES, TASKS, WorkingTexts, WorkingTextsProbe
 from services.governance.judge import GATES, Gate
 from services.governance.policy import shipped_policy
 from services.recall.cache import RecallCache
@@ -86,6 +86,9 @@ from services.remembering.remember import Rememberer
 from services.replay.asof import History
 from services.replay.diff import Differ
 from services.replay.journal import Journal
+from services.summaries.expiry import SummaryExpiry
+from services.summaries.rules import Rules as SummaryRules
+from services.summaries.summaries import Summaries
 from services.tasks.expiry import TaskExpiry
 from services.tasks.tasks import Tasks as TaskStates
 from services.upkeep.expiry import Expiry, Shredder
@@ -384,7 +387,8 @@ class Composition:
                 Followed("keyword_index", "keywords", eraser),
                 Followed("recent_turns", "sessions", eraser),
                 VectorLayer(eraser, self.vectors),
-                TaskTexts(eraser, self.vault("eraser")),
+                WorkingTexts(TASKS, eraser, self.vault("eraser")),
+                WorkingTexts(SUMMARIES, eraser, self.vault("eraser")),
                 Reads(eraser),
                 CacheLayer(self.recall_cache),
                 Exported(eraser),
@@ -400,9 +404,9 @@ class Composition:
                 queues,
                 DeadLetterProbe(letters_read),
                 CacheProbe(self.recall_cache),
-                TaskTextsProbe(prober, self.vault("opener")),
+                WorkingTextsProbe(TASKS, prober, self.vault("opener")),
+                WorkingTextsProbe(SUMMARIES, prober, self.vault("opener")),
                 ExportProbe(prober),
-                NotConfigured("summary_store"),
                 NotConfigured("backup_manifest"),
             ),
             foreign=self.directory,
@@ -434,7 +438,7 @@ class Composition:
                 queues,
                 CacheProbe(self.recall_cache),
                 ExportProbe(prober),
-                NotConfigured("summary_store"),
+                RowsProbe(SUMMARIES.layer, prober, SUMMARIES.model),
                 NotConfigured("backup_manifest"),
             ),
             wait_s=_PURGE_S,
@@ -533,7 +537,7 @@ class Composition:
             "ingest": ([self._rewrite], [lambda: self._turns().route()]),
             "remember": (
                 [self._sweep],
-                [lambda: remember.RememberJobs(self._rememberer(), self._parking).route(self._turns_at_once)],
+                [lambda: self._remembering(self._parking).route(self._turns_at_once)],
             ),
             "upkeep": ([self._upkeep], []),
             "erase": (
@@ -550,7 +554,7 @@ class Composition:
             DeadLetters(self.log("eraser"), self.vault("eraser")),
             {
                 TURNS: self._turns,
-                REMEMBER: lambda: remember.RememberJobs(self._rememberer(), self._parking),
+                REMEMBER: lambda: self._remembering(self._parking),
                 ERASE: lambda: erase.EraseJobs(self.finisher, self.letters),
             },
         )
@@ -576,7 +580,7 @@ class Composition:
     def expiry(self) -> Round:
         """Ends what was kept as long as it may be; looked at all the time."""
         eraser = self.log("eraser")
-        return Round(Expiry(eraser, self.settings.message_days), TaskExpiry(eraser))
+        return Round(Expiry(eraser, self.settings.message_days), TaskExpiry(eraser), SummaryExpiry(eraser))
 
     def tidying(self, rules: UpkeepRules | None = None, capacity: Mapping[Kind, int] | None = None) -> Round:
         """What upkeep looks at once a day, in the order in which one job prepares for the next."""
@@ -629,6 +633,15 @@ class Composition:
         # small batches and as much rest as work: the same event loop may serve requests
         differ = self.differ(batch=100, rest=1)
         await compare.compare(compare.Comparison(self.log("projector"), differ, self.settings.compare_every_s))
+
+    @cached_property
+    def summaries(self) -> Summaries:
+        """Writes summaries of sessions."""
+        appender, reader = self.log("appender"), self.log("reader")
+        return Summaries(self.vault("keeper"), appender, reader, SummaryRules(), days=self.settings.message_days)
+
+    def _remembering(self, letters: DeadLetters) -> remember.RememberJobs:
+        return remember.RememberJobs(self._rememberer(), letters, self.summaries)
 
     def _rememberer(self) -> Rememberer:
         return Rememberer(

@@ -16,6 +16,7 @@ from events.model import (
     Role,
     Scope,
     SessionId,
+    SummaryWritten,
     Tombstoned,
     TurnConsidered,
     TurnFinalized,
@@ -23,6 +24,7 @@ from events.model import (
 )
 from events.postgres import Connection, Row
 from projections.model import Tables
+from projections.summaries import end_summaries, write_summary
 
 
 def message_part(message: MessageId) -> str:
@@ -53,7 +55,10 @@ class Sessions(Tables):
                     scope.tenant_id,
                     event.turn_id,
                 )
+            elif isinstance(event, SummaryWritten):
+                await write_summary(connection, place, stored, event)
             elif isinstance(event, Tombstoned | Expired):
+                await end_summaries(connection, place, stored, event.keys)
                 await connection.execute(
                     f"update {place}.message set forgotten = true"
                     " where tenant_id = $1 and message_id = any($2::uuid[])",
@@ -131,6 +136,17 @@ async def recent_turns(connection: Connection, scope: Scope, session: SessionId,
         limit,
     )
     return [_turn(row) for row in reversed(rows)]
+
+
+async def count_turns(connection: Connection, scope: Scope, session: SessionId) -> int:
+    """Count the turns of a session."""
+    count: int = await connection.fetchval(
+        "select count(*) from sessions.turn where tenant_id = $1 and subject_id = $2 and session_id = $3",
+        scope.tenant_id,
+        scope.subject_id,
+        session,
+    )
+    return count
 
 
 @dataclass(frozen=True, slots=True)

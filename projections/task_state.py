@@ -18,6 +18,7 @@ from events.model import (
     MemoryId,
     MessageId,
     Slot,
+    SummarySlot,
     TaskAbandoned,
     TaskCompleted,
     TaskConstraintChanged,
@@ -47,10 +48,10 @@ def item_part(item: ItemId) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """One text of a task, without the text: what it is, how it stands, what it rests on, and where it is sealed."""
+    """One text of working memory, without the text: what it is, what it rests on, and where it is sealed."""
 
     item_id: ItemId
-    slot: Slot
+    slot: Slot | SummarySlot
     standing: Standing
     memories: tuple[MemoryId, ...]
     messages: tuple[MessageId, ...]

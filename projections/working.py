@@ -14,6 +14,8 @@ from events.model import (
     MemoryId,
     MessageId,
     Scope,
+    SummaryLine,
+    SummaryWritten,
     TaskConstraintChanged,
     TaskErred,
     TaskObserved,
@@ -28,11 +30,15 @@ from projections.tasks import Tasks
 _FOLLOWED = """
 select key_id from tasks.item where tenant_id = $1 and subject_id = $2 and not gone
   and (memories && $3::uuid[] or messages && $4::uuid[])
+union all
+select key_id from sessions.summary_item where tenant_id = $1 and subject_id = $2 and not gone
+  and (memories && $3::uuid[] or messages && $4::uuid[])
 """
 _UNFOLLOWED = """
 select e.envelope, s.position from log.event e left join log.sealed s using (seq)
 where e.tenant_id = $1 and e.subject_id = $2 and (s.position is null or s.position > $3)
-  and e.type in ('task_started', 'task_step', 'task_observed', 'task_error', 'task_constraint_changed')
+  and e.type in ('task_started', 'task_step', 'task_observed', 'task_error', 'task_constraint_changed',
+    'summary_written')
 """
 
 
@@ -41,7 +47,8 @@ async def keys_resting_on(
 ) -> tuple[KeyId, ...]:
     """Name the keys of texts that rest on one of these memories or messages: in the read model, or newer than it."""
     asked = scope.tenant_id, scope.subject_id
-    position = await position_of(connection, Tasks.name)  # first: what is read afterwards is at least as new
+    # first: what is read afterwards is at least as new
+    position = min([await position_of(connection, name) for name in (Tasks.name, "sessions")])
     rows = await connection.fetch(_FOLLOWED, *asked, list(memories), list(messages))
     newer = await connection.fetch(_UNFOLLOWED, *asked, position)
     found = [KeyId(row["key_id"]) for row in rows]
@@ -52,10 +59,12 @@ async def keys_resting_on(
     return tuple(dict.fromkeys(found))
 
 
-def _sealed(events: Iterable[StoredEvent]) -> Iterator[tuple[ItemHead, KeyId]]:
+def _sealed(events: Iterable[StoredEvent]) -> Iterator[tuple[ItemHead | SummaryLine, KeyId]]:
     for each in events:
         event = each.event
-        if isinstance(event, TaskStarted | TaskStep | TaskObserved | TaskErred | TaskConstraintChanged):
+        if isinstance(
+            event, TaskStarted | TaskStep | TaskObserved | TaskErred | TaskConstraintChanged | SummaryWritten
+        ):
             keys = {part.name: part.key_id for part in each.parts}
             yield from ((head, keys[item_part(head.item_id)]) for head in event.items)
 

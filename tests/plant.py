@@ -41,7 +41,7 @@ WAIT_S = 0.5  # how long a layer that does not follow is waited for; five second
 START = datetime(2026, 8, 1, 9, tzinfo=UTC)
 OWNED = (
     *("log.body", "facts.memory", "facts.subject", "keywords.entry", "sessions.turn", "sessions.message"),
-    *("tasks.task", "tasks.item", "ops.read", "ops.dead_letter"),
+    *("sessions.summary", "sessions.summary_item", "tasks.task", "tasks.item", "ops.read", "ops.dead_letter"),
 )
 _ELSEWHERE = "select count(*) from {table} where (tenant_id, subject_id) <> ($1, $2)"
 MODELS = ("facts", "keywords", "sessions", "tasks", "vectors")

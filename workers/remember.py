@@ -8,6 +8,7 @@ from events.postgres import Database
 from projections.sessions import waiting
 from services.forgetting.letters import DeadLetters, Parked
 from services.remembering.remember import Rememberer
+from services.summaries.summaries import Summaries
 from workers.delivery import Fields, Letter, Route
 from workers.jobs import REMEMBER, Jobs, job_of, park_job, position_of
 from workers.loop import forever
@@ -18,19 +19,22 @@ _BATCH = 500
 class RememberJobs:
     """Takes jobs off the stream `remember`; they hold a position only."""
 
-    def __init__(self, rememberer: Rememberer, letters: DeadLetters) -> None:
+    def __init__(self, rememberer: Rememberer, letters: DeadLetters, summaries: Summaries) -> None:
         self._rememberer = rememberer
         self._letters = letters
+        self._summaries = summaries
 
     def route(self, concurrency: int) -> Route:
         """Describe the stream to the delivery."""
         return Route(REMEMBER, self.take, self.park, concurrency)
 
     async def take(self, fields: Fields, entry_id: str) -> None:
-        """Consider one turn."""
+        """Consider one turn; its session gets a new summary where it has gone on for long enough."""
         del entry_id
-        await self._rememberer.consider(position_of(fields))
+        considered = await self._rememberer.consider(position_of(fields))
         failpoint.hit("remember.appended")
+        if considered is not None:
+            await self._summaries.refresh(considered.scope, considered.session_id)
 
     async def park(self, letter: Letter) -> None:
         """Keep reason and position; the turn stays open, unswept, until the letter is replayed or dropped.

@@ -38,7 +38,8 @@ create index event_choice on log.event (tenant_id, stream, version)
   where type in ('consent_given', 'consent_withdrawn', 'suppression_asked');
 -- what holds texts of working memory, which may rest on what is forgotten (projections/working.py)
 create index event_working on log.event (tenant_id, subject_id, seq)
-  where type in ('task_started', 'task_step', 'task_observed', 'task_error', 'task_constraint_changed');
+  where type in ('task_started', 'task_step', 'task_observed', 'task_error', 'task_constraint_changed',
+    'summary_written');
 
 create table log.body (
   event_id   uuid not null,

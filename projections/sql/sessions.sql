@@ -37,10 +37,42 @@ create index message_kept on {schema}.message (recorded_at) where not forgotten;
 create index message_own on {schema}.message (tenant_id, subject_id) where not forgotten;
 create index message_turn on {schema}.message (turn_id, tenant_id);
 
+-- the newest summary of each session without its texts, which stay sealed in log.body
+create table {schema}.summary (
+  tenant_id  uuid not null,
+  subject_id uuid not null,
+  session_id uuid not null,
+  event_id   uuid not null,
+  version    bigint not null,
+  turns      integer not null, -- over how many turns of the session
+  written_at timestamptz not null,
+  expires_at timestamptz not null,
+  primary key (tenant_id, session_id)
+);
+create index summary_due on {schema}.summary (expires_at);
+
+create table {schema}.summary_item (
+  tenant_id  uuid not null,
+  subject_id uuid not null,
+  session_id uuid not null,
+  item_id    uuid not null,
+  ordinal    integer not null,
+  slot       text not null,
+  memories   uuid[] not null, -- what it rests on
+  messages   uuid[] not null,
+  event_id   uuid not null,
+  key_id     uuid not null,
+  version    bigint not null,
+  gone       boolean not null, -- its text was forgotten
+  primary key (tenant_id, session_id, item_id)
+);
+create index summary_item_key on {schema}.summary_item (key_id);
+create index summary_item_person on {schema}.summary_item (tenant_id, subject_id);
+
 do $$
 declare name text;
 begin
-  foreach name in array array['turn', 'message'] loop
+  foreach name in array array['turn', 'message', 'summary', 'summary_item'] loop
     execute format('alter table {schema}.%I enable row level security', name);
     execute format('alter table {schema}.%I force row level security', name);
     execute format('create policy owner on {schema}.%I to %I using (true) with check (true)', name, current_user);

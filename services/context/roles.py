@@ -13,6 +13,7 @@ class Part(StrEnum):
 
     TASK = "task"
     CURRENT = "current"
+    SUMMARY = "summary"
     RECENT = "recent_turns"
     EPISODES = "episodes"
 

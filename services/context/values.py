@@ -37,6 +37,16 @@ class Said:
 
 
 @dataclass(frozen=True, slots=True)
+class Summed:
+    """A line of the session's summary, and the memories it rests on."""
+
+    item_id: UUID
+    slot: str
+    text: str
+    memories: frozenset[MemoryId] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
 class TaskFact:
     """A key fact of a task, and the memories it rests on."""
 

@@ -82,7 +82,7 @@ class RoleRules(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    parts: tuple[Literal["task", "current", "recent_turns", "episodes"], ...]
+    parts: tuple[Literal["task", "current", "summary", "recent_turns", "episodes"], ...]
     kinds: frozenset[Kind]
     memories: int = Field(ge=0, le=100)
     hidden_keys: tuple[str, ...] = ()

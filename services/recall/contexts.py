@@ -1,20 +1,16 @@
 """Compiling a context for one person, searching, and recording what was read (R35, R36)."""
 
+from collections.abc import Sequence
 from datetime import datetime
 from uuid import UUID
 
-from events.bodies import Lost, Shredded, open_bodies
-from events.keyring import Keyring
-from events.log import read_events
-from events.model import MessageBody, Origin, Scope, SessionId
-from events.postgres import Connection, Database
+from events.model import Scope
+from events.postgres import Database
 from events.vault import Vault
-from projections.sessions import message_part, messages_of, recent_turns
-from services.access.permission import silence_of
 from services.access.rights import TokenRole
 from services.context.compiler import compile_context
-from services.context.roles import Part
-from services.context.values import Compiled, Item, Said
+from services.context.roles import RolePolicy
+from services.context.values import Compiled, Item
 from services.governance.policy import Policy
 from services.recall.catalogue import views_of
 from services.recall.lease import Freshness
@@ -23,7 +19,7 @@ from services.recall.reads import Given, record
 from services.recall.recall import Recall, Recalled, Recollection
 from services.recall.roles import role_policies
 from services.recall.trace import Asking, trace_context, trace_search
-from services.recall.working import AtHand, task_at_hand
+from services.recall.working import AtHand, at_hand
 from services.wire.recall import (
     Cited,
     ContextAnswer,
@@ -34,9 +30,6 @@ from services.wire.recall import (
     SearchRequest,
     Section,
 )
-
-_TURNS = 6  # how many recent turns are offered to the compiler
-_DIALOGUE = frozenset({Origin.USER, Origin.ASSISTANT})
 
 
 class Contexts:
@@ -70,25 +63,21 @@ class Contexts:
             recollection = await self._recall.recall(
                 scope, request.query, policy.kinds, now=now, preset=PRESETS[request.preset]
             )
-        recent: list[Said] = []
-        if request.session_id is not None and Part.RECENT in policy.parts:
-            recent = await self._recent(scope, request.session_id)
-        at_hand = await self._task(scope, request.task_id) if Part.TASK in policy.parts else AtHand()
-        items, task = [_item(each) for each in recollection.recalled], at_hand.task
-        compiled = compile_context(items, policy=policy, budget=request.token_budget, recent=recent, task=task)
+        working = await self._at_hand(scope, request, policy)
+        items = [_item(each) for each in recollection.recalled]
+        compiled = _compiled(items, policy, request.token_budget, working)
         keys = [(cited.memory_id, cited.version) for cited in compiled.cited]
-        keys += [key for key in at_hand.given if key[0] not in {memory for memory, _ in keys}]
+        keys += [key for key in working.given if key[0] not in {memory for memory, _ in keys}]
         traced = trace_context(recollection, self._asking(request.preset, request.token_budget), compiled)
         async with self._reader.transaction(scope) as connection:
             context_id, stones = await record(connection, scope, Given("context", request.role, keys, traced))
         if stones & {key[0] for key in keys}:  # forgotten since they were opened
             items = [item for item in items if (item.memory_id, item.version) in keys and item.memory_id not in stones]
-            task = None if task is None else task.without(stones)
-            compiled = compile_context(items, policy=policy, budget=request.token_budget, recent=recent, task=task)
+            compiled = _compiled(items, policy, request.token_budget, working.without(stones))
         answer = _context(context_id, request.token_budget, recollection, compiled)
-        if at_hand.missing is None:
+        if working.missing is None:
             return answer
-        left_out = (*answer.left_out, LeftOut(memory_id=None, reason=at_hand.missing))
+        left_out = (*answer.left_out, LeftOut(memory_id=None, reason=working.missing))
         return answer.model_copy(update={"left_out": left_out})
 
     async def search(self, scope: Scope, request: SearchRequest) -> SearchAnswer:
@@ -121,20 +110,18 @@ class Contexts:
     def _asking(self, preset: str, token_budget: int | None = None) -> Asking:
         return Asking(preset, self._digest, token_budget)
 
-    async def _task(self, scope: Scope, name: str | None) -> AtHand:
-        if name is None:
+    async def _at_hand(self, scope: Scope, request: ContextRequest, policy: RolePolicy) -> AtHand:
+        if request.task_id is None and request.session_id is None:
             return AtHand()
         keyring = await self._vault.keyring(scope)
         async with self._reader.transaction(scope) as connection:
-            return await task_at_hand(connection, keyring, name)
+            return await at_hand(connection, keyring, policy, request.task_id, request.session_id)
 
-    async def _recent(self, scope: Scope, session: str) -> list[Said]:
-        keyring = await self._vault.keyring(scope)
-        session_id = await keyring.find(("session", session))
-        if session_id is None:
-            return []
-        async with self._reader.transaction(scope) as connection:
-            return await _said(connection, keyring, SessionId(session_id))
+
+def _compiled(items: Sequence[Item], policy: RolePolicy, budget: int, working: AtHand) -> Compiled:
+    return compile_context(
+        items, policy=policy, budget=budget, summary=working.summary, recent=working.recent, task=working.task
+    )
 
 
 def _context(context_id: UUID, budget: int, recollection: Recollection, compiled: Compiled) -> ContextAnswer:
@@ -162,29 +149,6 @@ def _context(context_id: UUID, budget: int, recollection: Recollection, compiled
         sections=tuple(Section(name=section.name, lines=section.lines) for section in compiled.sections),
         degraded=recollection.degraded,
     )
-
-
-async def _said(connection: Connection, keyring: Keyring, session: SessionId) -> list[Said]:
-    """Open what was said in the last turns of a session, oldest first, but what was forgotten, refused or blinded."""
-    turns = {turn.turn_id for turn in await recent_turns(connection, keyring.scope, session, _TURNS)}
-    silence = await silence_of(connection, keyring, turns)
-    rows = [
-        row
-        for row in await messages_of(connection, keyring.scope, turns)
-        if row.origin in _DIALOGUE
-        and not row.forgotten
-        and silence.why(row.turn_id, row.message_id, row.origin) is None
-    ]
-    events = await read_events(connection, {row.event_id for row in rows})
-    opened = await open_bodies(
-        connection, keyring, ((events[row.event_id], message_part(row.message_id)) for row in rows)
-    )
-    said = []
-    for row in rows:
-        raw = opened[row.event_id, message_part(row.message_id)]
-        if not isinstance(raw, Shredded | Lost):
-            said.append(Said(row.message_id, row.role, MessageBody.model_validate_json(raw).content))
-    return said
 
 
 def _item(each: Recalled) -> Item:

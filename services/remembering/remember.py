@@ -17,6 +17,8 @@ from events.model import (
     MemoryBody,
     MemoryId,
     Position,
+    Scope,
+    SessionId,
     Turn,
     TurnConsidered,
     TurnFinalized,
@@ -51,9 +53,11 @@ _ACTOR = "worker:remember"
 
 @dataclass(frozen=True, slots=True)
 class Considered:
-    """How a turn ended: counts by verdict."""
+    """How a turn ended: counts by verdict; and whose it was."""
 
     counts: dict[str, int]
+    scope: Scope
+    session_id: SessionId
 
 
 class Rememberer:
@@ -135,7 +139,8 @@ class Rememberer:
                     raise
                 await asyncio.sleep(0.005 * 2**attempt)
             else:
-                return Considered(counts_of(decisions)) if answer.outcome == "appended" else None
+                considered = Considered(counts_of(decisions), stored.scope, event.session_id)
+                return considered if answer.outcome == "appended" else None
         return None
 
     async def give_up(self, position: Position) -> None:

@@ -9,7 +9,7 @@ from uuid import uuid5
 
 from events.envelope import Command, NewEvent, memory_stream
 from events.log import append
-from events.model import CommandId, Event, Frozen, MemoryId, MessageId, Scope, TaskId, TenantId
+from events.model import CommandId, Event, Frozen, MemoryId, MessageId, Scope, SessionId, TaskId, TenantId
 from events.postgres import Database, Row
 
 ACTOR = "worker:upkeep"
@@ -18,13 +18,14 @@ What = Literal["expire", "use", "cool", "warm", "merge"]
 
 
 class Action(Frozen):
-    """One thing that a job does to memories, messages or tasks of a person, and why: a generic word, never content."""
+    """One thing that a job does to what is kept of a person, and why: a generic word, never content."""
 
     what: What
     reason: str
     memories: tuple[MemoryId, ...] = ()
     messages: tuple[MessageId, ...] = ()
     tasks: tuple[TaskId, ...] = ()
+    summaries: tuple[SessionId, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +42,9 @@ class Plan:
         """Count what is done, by action and reason."""
         counted = Counter[str]()
         for action in self.actions:
-            counted[f"{action.what}:{action.reason}"] += sum(map(len, (action.memories, action.messages, action.tasks)))
+            counted[f"{action.what}:{action.reason}"] += sum(
+                map(len, (action.memories, action.messages, action.tasks, action.summaries))
+            )
         return dict(counted)
 
 

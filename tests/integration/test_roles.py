@@ -40,7 +40,17 @@ COLUMN = {
 }
 PRIVATE = (
     *("log.event", "log.body", "log.fence", "facts.subject", "facts.memory", "keywords.entry"),
-    *("sessions.turn", "sessions.message", "tasks.task", "tasks.item", "ops.read", "ops.erasure", "ops.locating"),
+    *(
+        "sessions.turn",
+        "sessions.message",
+        "sessions.summary",
+        "sessions.summary_item",
+        "tasks.task",
+        "tasks.item",
+        "ops.read",
+        "ops.erasure",
+        "ops.locating",
+    ),
     *("ops.export", "ops.exported"),
 )
 NOT_ALLOWED = (asyncpg.InsufficientPrivilegeError,)
@@ -67,6 +77,8 @@ async def world(stores: Stores) -> World:
     for person in people:
         await person.live(12)
         await person.begin()
+        while not any(person.desk.sessions.values()):
+            await person.sum_up(next(iter(person.said)))
         await person.accept(next(iter(person.said)))
         await person.forget(next(iter(person.said)))
         await person.accept(next(iter(person.said)))

@@ -10,7 +10,16 @@ from uuid import UUID, uuid4
 
 import numpy as np
 
-from events.envelope import Command, NewEvent, Part, event_id_of, memory_stream, task_stream, turns_stream
+from events.envelope import (
+    Command,
+    NewEvent,
+    Part,
+    event_id_of,
+    memory_stream,
+    summary_stream,
+    task_stream,
+    turns_stream,
+)
 from events.keyring import Keyring
 from events.log import EventLog
 from events.model import (
@@ -89,6 +98,7 @@ class Person:
         "merge": 2,
         "separate": 2,
         "task": 3,
+        "sum_up": 2,
     }
 
     @cached_property
@@ -245,6 +255,14 @@ class Person:
             living = [self.random.choice(list(self.living))] if self.living else []
             task, events = await self.desk.work(tuple(living), self.said[turn][:1])
             await self.append(task_stream(task), *events)
+
+    async def sum_up(self, turn: TurnId) -> None:
+        """Write a summary that may rest on a memory and a message."""
+        living = [self.random.choice(list(self.living))] if self.living else []
+        session, events, keys = await self.desk.sum_up(tuple(living), self.said[turn][:1])
+        command = await self.append(summary_stream(session), *events)
+        if keys:
+            self.fenced.append((event_id_of(command, 1), keys))
 
     async def reject(self, turn: TurnId) -> None:
         """Refuse a candidate."""

@@ -18,7 +18,11 @@ from events.model import (
     KeyId,
     MemoryId,
     MessageId,
+    SessionId,
     Slot,
+    SummaryLine,
+    SummarySlot,
+    SummaryWritten,
     TaskAbandoned,
     TaskBody,
     TaskCompleted,
@@ -54,6 +58,7 @@ class Desk:
     random: Random
     tasks: list[Working] = field(default_factory=list)
     every: list[TaskId] = field(default_factory=list)
+    sessions: dict[SessionId, list[KeyId]] = field(default_factory=dict)
     resting: dict[KeyId, set[UUID]] = field(default_factory=dict)
 
     def resting_on(self, gone: Iterable[UUID]) -> list[KeyId]:
@@ -123,6 +128,31 @@ class Desk:
         cleared = Expired(memories=(), messages=(), keys=tuple(task.keys))
         return task.task_id, [NewEvent(self.random.choice(ended), NOW), NewEvent(cleared, NOW)], cleared.keys
 
+    async def sum_up(
+        self, memories: tuple[MemoryId, ...], messages: tuple[MessageId, ...]
+    ) -> tuple[SessionId, list[NewEvent], tuple[KeyId, ...]]:
+        """Write a summary of a session, old or new; the texts of the one before it expire beside that."""
+        known = list(self.sessions)
+        session = self.random.choice(known) if known and self.random.random() < 0.6 else SessionId(uuid4())
+        lines = tuple(
+            SummaryLine(item_id=ItemId(uuid4()), slot=slot, memories=memories, messages=messages)
+            for slot in self.random.sample(list(SummarySlot), self.random.randint(0, 3))
+        )
+        keys = await self.keyring.lease(len(lines))
+        self.resting |= {key.key_id: {*memories, *messages} for key in keys}
+        parts = tuple(
+            Part(f"item:{line.item_id}", ItemBody(text="不能超过 3000 / at most"), key)
+            for line, key in zip(lines, keys, strict=True)
+        )
+        written = SummaryWritten(
+            session_id=session, turns=6, items=lines, expires_at=NOW + timedelta(days=30), writer="dice"
+        )
+        old, self.sessions[session] = self.sessions.get(session, []), [key.key_id for key in keys]
+        events = [NewEvent(written, NOW, parts)]
+        if old:
+            events.append(NewEvent(Expired(memories=(), messages=(), keys=tuple(old)), NOW))
+        return session, events, tuple(old)
+
     async def _items(
         self, task: Working, slots: Iterable[Slot], memories: tuple[MemoryId, ...], messages: tuple[MessageId, ...]
     ) -> tuple[tuple[ItemHead, ...], tuple[Part, ...]]:
@@ -164,3 +194,14 @@ def tasked(stream: Iterable[StoredEvent], everything: Iterable[StoredEvent]) -> 
             first = "pending" if head["slot"] == "step" else "replaced" if replaced else "stands"
             texts[UUID(item)] = (head["slot"], [first, *changes][-1], keys[f"item:{item}"] in fenced)
     return status, events[-1].version, sum(name == "task_error" for name, _ in history), budget, texts
+
+
+def summed(stream: Iterable[StoredEvent], everything: Iterable[StoredEvent]) -> dict[UUID, tuple[str, bool]]:
+    """Say of the newest summary of a stream, from bare envelopes: each text's slot, and whether it is gone."""
+    fenced = {key for each in everything if each.type in {"tombstoned", "expired"} for key in each.document["keys"]}
+    newest = [each for each in stream if each.type == "summary_written"][-1]
+    keys = {part.name: str(part.key_id) for part in newest.parts}
+    return {
+        UUID(line["item_id"]): (line["slot"], keys[f"item:{line['item_id']}"] in fenced)
+        for line in newest.document["items"]
+    }

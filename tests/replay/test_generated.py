@@ -12,7 +12,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from events.envelope import StoredEvent, memory_stream, task_stream, turns_stream
+from events.envelope import StoredEvent, memory_stream, summary_stream, task_stream, turns_stream
 from events.log import read_stream
 from events.model import MemoryId
 from projections import follower
@@ -24,7 +24,7 @@ from tests.replay.histories import Person, born
 from tests.replay.marks import Marks, marks, placed
 from tests.replay.models import Models, models
 from tests.replay.oracle import indexed, spoken, truth
-from tests.replay.tasking import Tasked, tasked
+from tests.replay.tasking import Tasked, summed, tasked
 
 
 class Crash(Exception):  # noqa: N818 - the test's own way out, like a kill -9
@@ -87,6 +87,7 @@ class World:
                 for memory, (version, _) in index.items()
             }
             assert await self._sessions(person) == spoken([*turns, *decided])
+            assert await self._summaries(person) == await self._summed(person, [*turns, *decided])
             assert await self._tasks(person) == await self._told(person, [*turns, *decided])
             assert await self._vectors(person) == {
                 memory: (version, position, sha256(person.vector(MemoryId(memory), version)).digest())
@@ -105,6 +106,24 @@ class World:
                 task: await read_stream(connection, person.scope, task_stream(task)) for task in person.desk.every
             }
         return {task: tasked(own, [*others, *own]) for task, own in streams.items()}
+
+    async def _summed(self, person: Person, others: list[StoredEvent]) -> dict[UUID, dict[UUID, tuple[str, bool]]]:
+        async with self.models.stores.projector.connection() as connection:
+            streams = {
+                session: await read_stream(connection, person.scope, summary_stream(session))
+                for session in person.desk.sessions
+            }
+        return {session: summed(own, [*others, *own]) for session, own in streams.items()}
+
+    async def _summaries(self, person: Person) -> dict[UUID, dict[UUID, tuple[str, bool]]]:
+        query = "select session_id from sessions.summary where subject_id = $1"
+        found: dict[UUID, dict[UUID, tuple[str, bool]]] = {
+            UUID(str(session)): {} for (session,) in await self._rows(query, person)
+        }
+        of_items = "select session_id, item_id, slot, gone from sessions.summary_item where subject_id = $1"
+        for session, item, slot, gone in await self._rows(of_items, person):
+            found[UUID(str(session))][UUID(str(item))] = (slot, gone)
+        return found
 
     async def _tasks(self, person: Person) -> dict[UUID, Tasked]:
         query = "select task_id, status, version, errors, budget from tasks.task where subject_id = $1"

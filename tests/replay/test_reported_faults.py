@@ -143,7 +143,9 @@ async def test_no_grants_mean_nothing_and_no_scope_is_an_error(plant: Plant) -> 
     """8: a caller with no grants gets nothing, and no store ever sees an empty filter."""
     scope = await plant.person()
     await plant.remember(scope, "请记住：我喜欢北京烤鸭。", "好的。")
-    assert [role for role in TokenRole if may(role, Right.READ_MEMORIES)] == [TokenRole.AGENT, TokenRole.PERSON]
+    assert [role for role in TokenRole if may(role, Right.READ_MEMORIES)] == [
+        *(TokenRole.AGENT, TokenRole.PERSON, TokenRole.WORKFLOW)
+    ]
     assert RIGHTS.keys() == set(TokenRole)
     request = SearchRequest.model_validate({"query": "北京烤鸭", "role": "search"})
     assert (await plant.composition.backend.search(scope, request)).memories == ()
@@ -325,7 +327,7 @@ async def test_a_message_that_kills_its_handler_is_a_dead_letter(plant: Plant) -
     scope = await plant.person()
     answer = await plant.store(scope, plant.turn("我住在苏州", "好的。"))
     url = plant.composition.endpoints.redis_url
-    jobs = RememberJobs(plant.rememberer, plant.composition.letters)
+    jobs = RememberJobs(plant.rememberer, plant.composition.letters, plant.composition.summaries)
     client, delivery = redis.from_url(url), Delivery(url, (jobs.route(2),), 3, 200)
     poison = (await client.xadd(REMEMBER, {"position": "no number"}), await client.xadd(REMEMBER, {"nothing": "here"}))
     await client.xadd(REMEMBER, {"position": str(answer.position)})

@@ -3,7 +3,7 @@
 import re
 import unicodedata
 from random import Random
-from uuid import UUID
+from uuid import UUID, uuid4
 
 import pytest
 from hypothesis import given, settings
@@ -15,7 +15,7 @@ from services.context.compiler import PREFACE, compile_context
 from services.context.escape import escape
 from services.context.roles import EPISODIC, Part, RolePolicy
 from services.context.tokenizer import count_tokens
-from services.context.values import Compiled, Item, Said, Task
+from services.context.values import Compiled, Item, Said, Summed, Task
 from services.governance.policy import shipped_policy
 from services.recall.roles import role_policies
 from services.wire.recall import RecallRole
@@ -298,3 +298,18 @@ def test_counts_tokens_of_any_text() -> None:
     assert count_tokens("<|endoftext|>") > 1
     assert count_tokens("a\ud800b") > 0
     assert 5 < count_tokens("用户喜欢喝乌龙茶") < 20
+
+
+def test_a_summary_stands_between_what_holds_and_what_was_said() -> None:
+    """Its lines are labelled by slot, escaped, and left to roles that have the section."""
+    line = Summed(uuid4(), "constraint", "no <b>names</b>")
+    said = Said(MessageId(uuid4()), Role.USER, "好的，继续写")
+    both = RolePolicy(frozenset({Part.SUMMARY, Part.RECENT}), frozenset())
+    compiled = compile_context([], policy=both, budget=400, summary=[line], recent=[said])
+    assert [(each.name.value, each.lines[0]) for each in compiled.sections] == [
+        ("summary", "- [constraint] no &lt;b&gt;names&lt;/b&gt;"),
+        ("recent_turns", "- [user] 好的，继续写"),
+    ]
+    without = RolePolicy(frozenset({Part.RECENT}), frozenset())
+    left = compile_context([], policy=without, budget=400, summary=[line], recent=[said]).left_out
+    assert [(each.id, each.reason) for each in left] == [(line.item_id, "role")]

@@ -55,6 +55,10 @@ from events.model import (
     SessionId,
     Slot,
     SubjectId,
+    SummaryHeld,
+    SummaryLine,
+    SummarySlot,
+    SummaryWritten,
     Superseded,
     SuppressionAsked,
     SuppressionBody,
@@ -261,6 +265,20 @@ SAMPLES: tuple[tuple[Event, tuple[Part, ...]], ...] = (
     (TaskCompleted(task_id=TASK, outcome="partial", turn_id=TURN), ()),
     (TaskAbandoned(task_id=TASK), ()),
     (TaskExpired(task_id=TASK), ()),
+    (
+        SummaryWritten(
+            session_id=SessionId(fixed(8)),
+            turns=6,
+            items=(SummaryLine(item_id=ITEM, slot=SummarySlot.CONSTRAINT, memories=(MEMORY,), messages=(ASKED,)),),
+            expires_at=AT + timedelta(days=30),
+            writer="rules/1",
+        ),
+        (TEXT,),
+    ),
+    (
+        SummaryHeld(session_id=SessionId(fixed(8)), turns=12, reasons={"constraint_vanished": 1}, writer="rules/1"),
+        (),
+    ),
 )
 
 
