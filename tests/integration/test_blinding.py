@@ -31,7 +31,16 @@ WRITES = {
     "POST /v1/forget/described",
     "POST /v1/memories/{memory_id}/suspend",
     "POST /v1/memories/{memory_id}/resume",
+    "POST /v1/tasks",
+    "POST /v1/tasks/{task_id}",
+    "POST /v1/exports",
 }
+ELSEWHERE = {
+    "GET /v1/memories/{memory_id}/where",  # asks workers; ids and numbers
+    "GET /v1/tasks/{task_id}",  # tests/integration/test_tasks.py
+    "GET /v1/exports/{export_id}",  # a file that left
+}
+OF_THE_PERSON = {"GET /v1/suppressions", "GET /v1/exports"}
 SAYINGS = [
     pytest.param("我对花生过敏", "花生", id="zh"),
     pytest.param("I'm allergic to peanuts.", "peanut", id="en"),
@@ -85,8 +94,8 @@ class Asking:
         }
         assert calls >= WRITES
         found = {}
-        for call in sorted(calls - WRITES - {"GET /v1/memories/{memory_id}/where"}):  # asks workers; ids and numbers
-            if call == "GET /v1/suppressions" and role is TokenRole.AGENT:
+        for call in sorted(calls - WRITES - ELSEWHERE):
+            if call in OF_THE_PERSON and role is TokenRole.AGENT:
                 continue
             found[call] = str(await self.ask(role, call, bodies.get(call), **names))
         for status in ("active", "held", "superseded", "in_conflict", "expired", "forgotten"):
