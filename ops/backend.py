@@ -8,6 +8,7 @@ from itertools import compress
 from typing import Literal
 from uuid import UUID
 
+from events.checkpointer import Coverage, coverage
 from events.errors import BadInputError, BehindError, CenotaphError, PreviewChangedError
 from events.model import EventId, MemoryId, Position, Scope, SubjectId, TenantId
 from events.postgres import Database
@@ -358,6 +359,15 @@ class System:
         """
         async with asyncio.timeout(_SIGN_S), self.reader.connection() as connection:
             return await standings(connection)
+
+    async def coverage(self) -> Coverage:
+        """Return how far the signed checkpoints of the log reach.
+
+        Raises:
+            UnavailableError: the log does not answer.
+        """
+        async with asyncio.timeout(_SIGN_S), self.reader.connection() as connection:
+            return await coverage(connection)
 
     async def oldest_epoch(self) -> datetime | None:
         """Return when the oldest epoch of the vault's keys was born.

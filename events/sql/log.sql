@@ -335,6 +335,7 @@ grant update on log.head to cenotaph_sealer;
 grant insert on log.sealed, log.node to cenotaph_sealer;
 grant select, insert on log.checkpoint, log.signing_key to cenotaph_sealer;
 grant select on log.checkpoint, log.signing_key to cenotaph_prober;
+grant select (size, written_at) on log.checkpoint to cenotaph_reader;
 grant delete on log.unsealed to cenotaph_sealer;
 
 -- the second wall: a reader sees one person of one tenant, and a missing scope is an error, not an empty filter

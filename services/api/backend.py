@@ -5,6 +5,7 @@ from datetime import datetime
 from typing import Literal, Protocol
 from uuid import UUID
 
+from events.checkpointer import Coverage
 from events.model import EventId, MemoryId, Scope, SubjectId, TenantId
 from services.access.keys import StoredKey
 from services.access.rights import TokenRole
@@ -249,6 +250,14 @@ class Backend(Protocol):
 
     async def standings(self) -> Sequence[Standing]:
         """Return how every read model stands.
+
+        Raises:
+            UnavailableError: The log does not answer.
+        """
+        ...
+
+    async def coverage(self) -> Coverage:
+        """Return how far the signed checkpoints of the log reach.
 
         Raises:
             UnavailableError: The log does not answer.

@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
+from events.checkpointer import Coverage
 from services.replay.standing import Standing
 
 _METHODS = frozenset({"DELETE", "GET", "HEAD", "OPTIONS", "PATCH", "POST", "PUT"})
@@ -34,6 +35,16 @@ class RequestMetrics:
         self._epoch = Gauge(
             "cenotaph_oldest_key_epoch_age_seconds", "Age of the oldest epoch of the vault's keys.", registry=registry
         )
+        self._signed = Gauge("cenotaph_checkpoint_age_seconds", "Age of the last signed checkpoint.", registry=registry)
+        self._uncovered = Gauge(
+            "cenotaph_events_without_checkpoint", "Sealed events that no signed checkpoint covers.", registry=registry
+        )
+
+    def cover(self, found: Coverage | None) -> None:
+        """Show how far the signed checkpoints reach; NaN where that is not known, or there is none."""
+        signed = None if found is None else found.signed_at
+        self._signed.set(math.nan if signed is None else (datetime.now(UTC) - signed).total_seconds())
+        self._uncovered.set(math.nan if found is None else found.uncovered)
 
     def note_epoch(self, born: datetime | None) -> None:
         """Show how old the oldest epoch is; NaN where that is not known, or there is none."""

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from events.checkpointer import Checkpointer
+from events.checkpointer import Checkpointer, coverage
 from events.errors import CenotaphError, TamperError
 from events.keychain import KeyChain
 from events.note import Checkpoint, Note
@@ -33,7 +33,7 @@ async def notes_of(database: Database) -> list[str]:
 
 
 async def test_checkpoints_lie_in_both_places_and_hold(lab: LogLab) -> None:
-    """A grown head is signed once; both places hold the same note, private files, which the first key verifies."""
+    """A grown head is signed once; both places hold the same private notes; a reader sees how far they reach."""
     await lab.grow(5)
     await lab.checkpointer.write()
     await lab.checkpointer.write()
@@ -46,7 +46,13 @@ async def test_checkpoints_lie_in_both_places_and_hold(lab: LogLab) -> None:
     assert all(Note.parse(note).signed_by(first) for note in notes)
     for path in (*(lab.folder / "second").rglob("*"), *(lab.folder / "keys").rglob("*")):
         assert stat.S_IMODE(path.stat().st_mode) == (0o700 if path.is_dir() else 0o600)
-    assert await lab.checkpointer.behind() == 0
+    await lab.grow(3)
+    reader = Database(lab.owner.url, "cenotaph_reader")
+    async with reader.connection() as connection:
+        found = await coverage(connection)
+    await reader.close()
+    assert found.uncovered == await lab.checkpointer.behind() == 3
+    assert found.signed_at is not None
 
 
 async def test_an_empty_log_has_no_checkpoint(lab: LogLab) -> None:

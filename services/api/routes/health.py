@@ -52,6 +52,10 @@ async def metrics(request: Request, door: TheDoor) -> Response:
     except (CenotaphError, OSError):
         counted.stand(())
     try:
+        counted.cover(await door.backend.coverage())
+    except (CenotaphError, OSError):
+        counted.cover(None)
+    try:
         counted.note_epoch(await door.backend.oldest_epoch())
     except (CenotaphError, OSError):
         counted.note_epoch(None)

@@ -6,6 +6,7 @@ from hashlib import sha256
 from typing import Any, Literal
 from uuid import UUID, uuid5
 
+from events.checkpointer import Coverage
 from events.errors import PreviewChangedError
 from events.model import Assertion, EventId, ItemId, Kind, MemoryId, Position, Scope, SubjectId, TenantId
 from services.access.keys import StoredKey
@@ -381,6 +382,11 @@ class RecordingBackend:
             raise self.fails
         facts = Standing(model="facts", skipped=3, position=Position(9), compared=8, differences=2, compared_at=NOW)
         return [facts, Standing(model="keywords", skipped=0)]
+
+    async def coverage(self) -> Coverage:
+        """Answer a day in the past, and five events since."""
+        self._called("coverage")
+        return Coverage(NOW, 5)
 
     async def oldest_epoch(self) -> datetime | None:
         """Answer a day in the past."""

@@ -107,6 +107,8 @@ async def test_metrics(agent: httpx.AsyncClient) -> None:
     assert 'method="other"' in text
     assert "beef" not in text.lower()
     assert re.search(r"^cenotaph_oldest_key_epoch_age_seconds [1-9]", text, flags=re.MULTILINE)
+    assert re.search(r"^cenotaph_checkpoint_age_seconds [1-9]", text, flags=re.MULTILINE)
+    assert "cenotaph_events_without_checkpoint 5.0" in text
     assert str(MEMORY) not in text
 
 
@@ -121,12 +123,13 @@ async def test_metrics_of_read_models(agent: httpx.AsyncClient, backend: Recordi
     assert 'model="facts"' not in (await agent.get("/metrics")).text
 
 
-async def test_metrics_while_the_vault_is_away(nobody: httpx.AsyncClient, backend: RecordingBackend) -> None:
-    """The age of the keys is not known then, and the rest is still counted."""
+async def test_metrics_while_the_stores_are_away(nobody: httpx.AsyncClient, backend: RecordingBackend) -> None:
+    """The age of keys and checkpoints is not known then, and the rest is still counted."""
     backend.fails = UnavailableError("down")
     answer = await nobody.get("/metrics")
     assert answer.status_code == 200
-    assert "cenotaph_oldest_key_epoch_age_seconds NaN" in answer.text
+    for unknown in ("oldest_key_epoch_age_seconds", "checkpoint_age_seconds", "events_without_checkpoint"):
+        assert f"cenotaph_{unknown} NaN" in answer.text
 
 
 async def test_openapi(nobody: httpx.AsyncClient) -> None:
