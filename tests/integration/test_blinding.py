@@ -34,13 +34,18 @@ WRITES = {
     "POST /v1/tasks",
     "POST /v1/tasks/{task_id}",
     "POST /v1/exports",
+    "POST /v1/facts",
+    "POST /v1/person/forget",
+    "POST /v1/tenant/forget",
 }
 ELSEWHERE = {
     "GET /v1/memories/{memory_id}/where",  # asks workers; ids and numbers
     "GET /v1/tasks/{task_id}",  # tests/integration/test_tasks.py
     "GET /v1/exports/{export_id}",  # a file that left
+    "GET /v1/facts/{fact_id}",  # of the system that stated it
+    "GET /v1/tenant/forget",  # takes a tenant key
 }
-OF_THE_PERSON = {"GET /v1/suppressions", "GET /v1/exports"}
+OF_THE_PERSON = {"GET /v1/suppressions", "GET /v1/exports", "GET /v1/person/forget"}
 SAYINGS = [
     pytest.param("我对花生过敏", "花生", id="zh"),
     pytest.param("I'm allergic to peanuts.", "peanut", id="en"),
