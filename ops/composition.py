@@ -97,6 +97,7 @@ from services.upkeep.merge import Merge, separate
 from services.upkeep.round import Round
 from services.upkeep.rules import UpkeepRules, shipped_rules
 from services.upkeep.tiers import Tiers, Use
+from services.upkeep.withdrawal import Withdrawal
 from services.wire.limits import Limits
 from workers import compare, erase, project, remember, rewrite, roll, seal, upkeep
 from workers.delivery import Delivery, Route
@@ -585,7 +586,9 @@ class Composition:
     def tidying(self, rules: UpkeepRules | None = None, capacity: Mapping[Kind, int] | None = None) -> Round:
         """What upkeep looks at once a day, in the order in which one job prepares for the next."""
         eraser, rules = self.log("eraser"), rules or shipped_rules()
+        forgetter = Forgetter(self.log("appender"), self.log("reader"), self.vault("keeper"))
         return Round(
+            Withdrawal(eraser, self.vault("eraser"), forgetter),
             Use(eraser, rules),
             Decay(eraser, rules),
             Merge(eraser, self.vault("eraser"), rules),

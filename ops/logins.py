@@ -36,7 +36,7 @@ PARTS: Mapping[str, Logins] = MappingProxyType(
         "remember": Logins(("reader", "appender", "projector"), ("keeper",)),
         "roll": Logins(vault=("roller",)),
         "erase": Logins(("reader", "appender", "eraser", "prober"), ("keeper", "opener", "eraser")),
-        "upkeep": Logins(("eraser",), ("eraser",)),
+        "upkeep": Logins(("eraser", "reader", "appender"), ("eraser", "keeper")),
     }
 )
 

@@ -14,7 +14,7 @@ from events.postgres import Database, Row
 
 ACTOR = "worker:upkeep"
 
-What = Literal["expire", "use", "cool", "warm", "merge"]
+What = Literal["expire", "use", "cool", "warm", "merge", "forget"]
 
 
 class Action(Frozen):
