@@ -37,8 +37,8 @@ GATES: tuple[Gate, ...] = (
     worth,
     confidence,
     forgotten,
-    duplicate,
     authority,
+    duplicate,
     conflict,
     capacity,
 )

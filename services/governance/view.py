@@ -29,7 +29,11 @@ class Target(NamedTuple):
 
 
 class Living(Frozen):
-    """A current memory of the person, decrypted. Thousandths for confidence and importance."""
+    """A current memory of the person, decrypted. Thousandths for confidence and importance.
+
+    `occurred_at` is when the person last said it: what was said again counts as said then, or a statement from in
+    between that arrives late would replace it (R20).
+    """
 
     memory_id: MemoryId
     version: int

@@ -217,7 +217,7 @@ class Rememberer:
                     confidence=fact.confidence,
                     importance=fact.importance,
                     recorded_at=fact.recorded_at,
-                    occurred_at=fact.occurred_at,
+                    occurred_at=fact.verified_at,
                     turn_id=fact.turn_id,
                     in_conflict=fact.status == "in_conflict",
                 )

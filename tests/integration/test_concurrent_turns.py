@@ -4,6 +4,7 @@ import asyncio
 from collections import Counter
 from collections.abc import AsyncIterator, Sequence
 from datetime import timedelta
+from random import Random
 
 import pytest
 
@@ -36,15 +37,15 @@ async def contents(plant: Plant, scope: Scope, status: MemoryStatus) -> list[str
     return sorted(each.value or "" for each in page.memories)
 
 
-async def consider(plant: Plant, positions: list[Position]) -> None:
-    """Let two rememberers consider them, as two worker processes would; a lost race is delivered again."""
-    other = plant.another()
-    workers = [plant.rememberer, other._rememberer()]
+async def consider(plant: Plant, positions: list[Position], workers: int = 2) -> None:
+    """Let so many rememberers consider them, as worker processes would; a lost race is delivered again."""
+    others = [plant.another() for _ in range(workers - 1)]
+    each = [plant.rememberer, *(other._rememberer() for other in others)]
 
     async def one(number: int, position: Position) -> None:
         while True:
             try:
-                await workers[number % 2].consider(position)
+                await each[number % workers].consider(position)
             except ConcurrencyError:
                 continue
             return
@@ -52,7 +53,8 @@ async def consider(plant: Plant, positions: list[Position]) -> None:
     try:
         await asyncio.gather(*(one(number, position) for number, position in enumerate(positions)))
     finally:
-        await other.close()
+        for other in others:
+            await other.close()
 
 
 async def test_twenty_identical_candidates_at_once_are_one_memory(plant: Plant) -> None:
@@ -72,3 +74,24 @@ async def test_contradictions_from_several_workers_leave_the_newest(plant: Plant
     await consider(plant, await stored(plant, scope, *said))
     assert await contents(plant, scope, MemoryStatus.ACTIVE) == ["成都"]
     assert await contents(plant, scope, MemoryStatus.IN_CONFLICT) == []
+
+
+async def test_random_orders_over_three_workers_end_alike(plant: Plant) -> None:
+    """Seven turns that flip, repeat and contradict, in five orders over three workers each: one outcome, by time."""
+    said = [
+        ("我住在苏州", 0),
+        ("我喜欢喝抹茶", 1),
+        ("我住在宁波", 2),
+        ("我不喜欢喝抹茶", 3),
+        ("我住在苏州", 4),
+        ("我喜欢喝抹茶", 5),
+        ("我住在苏州", 6),
+    ]
+    random, outcomes = Random(20), set()  # noqa: S311 - orders to try, reproducible
+    for _ in range(5):
+        scope, order = await plant.person(), random.sample(said, len(said))
+        positions = await stored(plant, scope, *order)
+        await consider(plant, random.sample(positions, len(positions)), workers=3)
+        current = tuple(await contents(plant, scope, MemoryStatus.ACTIVE))
+        outcomes.add((current, tuple(await contents(plant, scope, MemoryStatus.IN_CONFLICT))))
+    assert outcomes == {(("抹茶", "苏州"), ())}

@@ -37,6 +37,7 @@ _ROLES = {
     Origin.INJECTED: Role.SYSTEM,
     Origin.TOOL: Role.TOOL,
     Origin.RETRIEVED: Role.TOOL,
+    Origin.SYSTEM: Role.SYSTEM,
 }
 
 

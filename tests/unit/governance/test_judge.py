@@ -28,8 +28,8 @@ def test_the_gates_stand_in_the_order_of_the_specification() -> None:
         "worth",
         "confidence",
         "forgotten",
-        "duplicate",
         "authority",
+        "duplicate",
         "conflict",
         "capacity",
     ]
