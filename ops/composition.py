@@ -28,7 +28,7 @@ from ops.embedded import Endpoints
 from ops.keystore import ApiKeys
 from ops.logins import logins_of, password_of
 from ops.migrations import check, migrate
-from ops.reading import model_of
+from ops.reading import model_of, rules_of
 from ops.settings import Settings
 from projections.embedding import Embedder
 from projections.facts import Facts
@@ -45,7 +45,7 @@ from projections.vector_mirror import VectorsMirror
 from services.access.keys import tenant_of
 from services.access.tokens import TokenSigner
 from services.describing.matcher import Matcher
-from services.extraction.extractor import Extractor, Rules
+from services.extraction.extractor import Extractor
 from services.forgetting.append_only import AppendOnlyFile
 from services.forgetting.caches import CacheLayer, CacheProbe
 from services.forgetting.exported import Exported, ExportProbe
@@ -271,9 +271,10 @@ class Composition:
         """What reads the turns."""
         if self.extractor is not None:
             return self.extractor
-        model = model_of(self.settings)
+        rules = rules_of(self.embedder)
+        model = model_of(self.settings, rules)
         if model is None:
-            return Rules()
+            return rules
         self._closers.append(model.close)
         return model
 

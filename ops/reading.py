@@ -1,19 +1,35 @@
 """What reads the turns, by the settings: the rules, or a model with the rules behind it."""
 
+import structlog
+
 from ops.settings import Settings
+from projections.embedding import Embedder
 from services.context.tokenizer import count_tokens
+from services.extraction.exemplars import sense_of, shipped
+from services.extraction.extractor import Rules
 from services.extraction.model.breaker import Breaker
 from services.extraction.model.budget import Allowance, Budget
 from services.extraction.model.endpoint import Endpoint
 from services.extraction.model.extractor import Limits, ModelExtractor
+
+log = structlog.stdlib.get_logger("cenotaph.reading")
 
 _MAX_ANSWER_BYTES = 512 * 1024
 _FAILURES = 5
 _PAUSE_S = 30.0
 
 
-def model_of(settings: Settings) -> ModelExtractor | None:
-    """Build the extractor over the model of the settings; None where they name none."""
+def rules_of(embedder: Embedder) -> Rules:
+    """Build the rules, with the examples where they are of the embedder's model."""
+    exemplars = shipped()
+    sense = sense_of(embedder, exemplars)
+    if sense is None:
+        log.warning("exemplars_of_another_model", learnt_for=exemplars.model_id, embedder=embedder.model_id)
+    return Rules(sense, exemplars.version)
+
+
+def model_of(settings: Settings, rules: Rules) -> ModelExtractor | None:
+    """Build the extractor over the model of the settings, and the rules it falls back to; None where they name none."""
     if settings.model_url is None or settings.model_name is None:
         return None
     endpoint = Endpoint(
@@ -42,4 +58,5 @@ def model_of(settings: Settings) -> ModelExtractor | None:
         breaker=Breaker(_FAILURES, _PAUSE_S),
         limits=limits,
         count=count_tokens,
+        rules=rules,
     )

@@ -17,6 +17,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 from pydantic import SecretStr
 
+from services.extraction.extractor import Rules
 from services.extraction.model.breaker import Breaker
 from services.extraction.model.budget import Allowance, Budget
 from services.extraction.model.endpoint import Endpoint
@@ -186,6 +187,7 @@ async def reading(
         breaker=breaker or Breaker(1000, 1),
         limits=limits,
         count=len,
+        rules=Rules(),
     )
     try:
         yield extractor

@@ -9,6 +9,7 @@ _WEIGHTS = {
     "attribute": 0.8,
     "rule": 0.85,
     "statement": 0.7,
+    "exemplar": 0.7,
     "episode": 0.75,
     "model": 0.85,
     "dated": 1.1,

@@ -12,6 +12,7 @@ from services.extraction.confidence import confidence_of, importance_of
 from services.extraction.cues import has, starts
 from services.extraction.dates import Period, resolve
 from services.extraction.episodes import match_episodes
+from services.extraction.exemplars import Sense, match_exemplars
 from services.extraction.frames import match_frames
 from services.extraction.jobs import match_jobs
 from services.extraction.marks import with_marks
@@ -39,23 +40,28 @@ class Extraction(Frozen):
     suppressions: tuple[Suppression, ...]
 
 
-def extract(turn: Turn) -> Extraction:
-    """Propose what a finished turn says about the person; only their own messages are read."""
+def extract(turn: Turn, sense: Sense | None = None) -> Extraction:
+    """Propose what a finished turn says about the person; only their own messages are read.
+
+    `sense` judges by example the sentences in which no rule found anything; without it they say nothing.
+    """
     candidates: list[Candidate] = []
     wishes: list[Suppression] = []
     if turn.status is TurnStatus.COMPLETED:
         for message in turn.messages:
             if message.origin is Origin.USER:
                 text = normalise(message.content)
-                wishes += suppressions(message, text)
-                candidates += _of_message(turn, message, text)
+                unsaid = suppressions(message, text)
+                wishes += unsaid
+                candidates += _of_message(turn, message, text, None if unsaid else sense)
     return Extraction(candidates=tuple(distinct(candidates)), suppressions=tuple(wishes))
 
 
-def _of_message(turn: Turn, message: Message, text: Text) -> list[Candidate]:
+def _of_message(turn: Turn, message: Message, text: Text, sense: Sense | None) -> list[Candidate]:
     earlier: str | None = None
     before = _named_before(turn)
     said: list[Said] = []
+    unread: list[tuple[int, Sentence]] = []
     read = sentences(own_words(text))
     for index, sentence in enumerate(read):
         following = read[index + 1] if index + 1 < len(read) else None
@@ -67,6 +73,9 @@ def _of_message(turn: Turn, message: Message, text: Text) -> list[Candidate]:
             if only_standing(sentence) and index
             else _of_sentence(sentence, text, earlier, when, turn.occurred_at, for_good=for_good, ahead=ahead)
         )
+        rest = sentence.without([(each.start, each.end) for each in proposals])
+        if rest is not None and not only_standing(rest):
+            unread.append((index, rest))
         more: list[Said] = []
         for proposal in proposals:
             whole = with_antecedent(proposal, [each.proposal for each in (*said, *more)])
@@ -81,6 +90,8 @@ def _of_message(turn: Turn, message: Message, text: Text) -> list[Candidate]:
     said = succeeded(restated(said, before, read))
     if not said and (whole := recalled(before, read, text)) is not None:
         said = [Said(0, whole)]
+    if sense is not None:
+        said += [Said(index, found) for index, rest in unread for found in match_exemplars(rest, text, sense)]
     return [finished(each.proposal, each.index, read, text, message, turn_at=turn.occurred_at) for each in said]
 
 

@@ -6,6 +6,7 @@ from typing import Protocol
 from pydantic import Field
 
 from events.model import Frozen, TenantId, Turn
+from services.extraction.exemplars import Sense
 from services.extraction.extract import EXTRACTOR, Extraction, extract
 
 
@@ -34,11 +35,18 @@ class Extractor(Protocol):
 
 
 class Rules:
-    """The deterministic extractor, in a thread of its own."""
+    """The deterministic extractor, in a thread of its own.
 
-    name = EXTRACTOR
+    Args:
+        sense: judges what the rules do not read, by example.
+        version: of those examples, for the log.
+    """
+
+    def __init__(self, sense: Sense | None = None, version: str = "") -> None:
+        self._sense = sense
+        self.name = EXTRACTOR if sense is None else f"{EXTRACTOR}+exemplars/{version}"
 
     async def extract(self, tenant: TenantId, turn: Turn) -> Extracted:
         """Propose what the rules find; whose turn it is does not matter to them."""
         del tenant
-        return Extracted(extraction=await asyncio.to_thread(extract, turn), extractor=self.name)
+        return Extracted(extraction=await asyncio.to_thread(extract, turn, self._sense), extractor=self.name)

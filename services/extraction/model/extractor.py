@@ -57,13 +57,22 @@ class ModelExtractor:
         breaker: leaves an endpoint alone that keeps failing.
         limits: what one turn may cost.
         count: how many tokens a text costs.
+        rules: what reads a turn first, and alone where the model fails.
     """
 
     def __init__(
-        self, model: str, endpoint: Endpoint, *, budget: Budget, breaker: Breaker, limits: Limits, count: Count
+        self,
+        model: str,
+        endpoint: Endpoint,
+        *,
+        budget: Budget,
+        breaker: Breaker,
+        limits: Limits,
+        count: Count,
+        rules: Rules,
     ) -> None:
         self.name = f"model/{prompt().version}:{model}"
-        self._rules = Rules()
+        self._rules = rules
         self._endpoint = endpoint
         self._budget = budget
         self._breaker = breaker

@@ -1,0 +1,132 @@
+"""Stage 4f: what no other stage read, but what is like things that were worth keeping: by example, over vectors.
+
+Kernel ridge regression (least-squares classification) with a Gaussian kernel on unit vectors: the score of a sentence x
+is Σ a_i exp(-g |x - x_i|²), about 1 where it is like what was kept and -1 where it is like what was not.
+`ops/bench/exemplars.py` learns a and the threshold from labelled utterances and writes `data/exemplars.npz`.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from hashlib import sha256
+from importlib.resources import files
+from io import BytesIO
+from typing import Final, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from events.model import Kind
+from services.extraction.cues import has
+from services.extraction.normalise import Text
+from services.extraction.proposal import Proposal
+from services.extraction.segment import Sentence
+from services.extraction.vocabulary import sensitivity_of
+from services.extraction.wording import short, tidy_span
+
+DATA: Final = "exemplars.npz"
+_SHORTEST, _LONGEST = 4, 160
+_OPENING = 30
+# what other stages know to be no lasting statement of the person, however much it is worded like one
+_NEVER = (
+    "once",
+    "hypothetical",
+    "uncertain",
+    "doubt",
+    "fiction",
+    "sarcasm",
+    "meta",
+    "reported",
+    "forget_not",
+    "state",
+    "past",
+)
+
+Vector = NDArray[np.float32]
+Sense = Callable[[str], Kind | None]
+
+
+class Embeds(Protocol):
+    """Turns texts into unit vectors."""
+
+    model_id: str
+
+    def passages(self, texts: Sequence[str]) -> Vector:
+        """Embed texts; returns shape (n, d)."""
+
+
+def kernel(left: Vector, right: Vector, width: float) -> Vector:
+    """Compare unit vectors: exp(-width |x - y|²), shape (len(left), len(right))."""
+    return np.asarray(np.exp(-width * (2 - 2 * left @ right.T)), dtype=np.float32)
+
+
+@dataclass(frozen=True, slots=True)
+class Exemplars:
+    """Labelled vectors of one embedding model: shape (n, d), and of each what it says for keeping and for a wish."""
+
+    model_id: str
+    version: str
+    vectors: Vector
+    weights: Vector
+    width: float
+    threshold: float
+
+    def judge(self, vector: Vector) -> Kind | None:
+        """Say what a sentence would be kept as, None for what is not worth it."""
+        worth, wish = kernel(vector[None], self.vectors, self.width)[0] @ self.weights
+        if worth < self.threshold:
+            return None
+        return Kind.PREFERENCE if wish > 0 else Kind.FACT
+
+
+def shipped() -> Exemplars:
+    """Read the exemplars that were learnt."""
+    data = files("services.extraction.data").joinpath(DATA).read_bytes()
+    with np.load(BytesIO(data), allow_pickle=False) as read:
+        return Exemplars(
+            model_id=str(read["model_id"]),
+            version=sha256(data).hexdigest()[:8],
+            vectors=read["vectors"].astype(np.float32),
+            weights=read["weights"],
+            width=float(read["width"]),
+            threshold=float(read["threshold"]),
+        )
+
+
+def sense_of(embedder: Embeds, exemplars: Exemplars) -> Sense | None:
+    """Return what judges a sentence; None where the exemplars were embedded by another model (R54)."""
+    if embedder.model_id != exemplars.model_id:
+        return None
+    return lambda text: exemplars.judge(embedder.passages([text])[0])
+
+
+def may_be_kept(sentence: Sentence) -> bool:
+    """Say whether nothing in the sentence itself speaks against keeping it; the sensitive has a stage of its own."""
+    words = sentence.text
+    return (
+        _SHORTEST <= len(words) <= _LONGEST
+        and not sentence.asks
+        and not has("third", words[:_OPENING])
+        and not any(has(cue, words) for cue in _NEVER)
+        and sensitivity_of(words) is None
+    )
+
+
+def match_exemplars(sentence: Sentence, text: Text, sense: Sense) -> list[Proposal]:
+    """Return the sentence itself as a claim where it is like what was worth keeping."""
+    kind = sense(sentence.text) if may_be_kept(sentence) else None
+    if kind is None:
+        return []
+    start, end = tidy_span(sentence.text, 0, len(sentence.text))
+    shown = short(text.shown[sentence.start + start : sentence.start + end])
+    return [
+        Proposal(
+            frame="exemplar",
+            kind=kind,
+            key=None,
+            value=shown,
+            content=shown,
+            start=sentence.start + start,
+            end=sentence.start + end,
+            features=frozenset({"exemplar"}),
+        )
+    ]
