@@ -107,6 +107,7 @@ def may_be_kept(sentence: Sentence) -> bool:
         and not sentence.asks
         and not has("third", words[:_OPENING])
         and not any(has(cue, words) for cue in _NEVER)
+        and (has("standing", words) or not has("request", words))
         and sensitivity_of(words) is None
     )
 
