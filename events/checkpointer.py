@@ -108,6 +108,20 @@ class Checkpointer:
         await self._push()
         return first.key
 
+    async def endorse(self, text: str) -> str:
+        """Sign another text with the key in force; return the note.
+
+        Args:
+            text: begins with the name of the log, and does not read as a checkpoint.
+
+        Raises:
+            CenotaphError: the signing key is not in the key folder.
+        """
+        async with self._database.transaction() as connection:
+            await connection.execute(_LOCK)
+            signer = self._signer((await self._introductions(connection))[-1])
+        return str(Note(text, (signer.sign(text),)))
+
     async def rotate(self) -> Introduction:
         """Sign the head with the key in force, let it introduce a new one, and destroy it.
 

@@ -71,7 +71,8 @@ class LoginError(UnavailableError):
     def __init__(self, role: str | None) -> None:
         super().__init__(
             f"the database refuses the login {role or 'of the owner'}: run `cenotaph migrate` as the owner first, and"
-            " give this process the password of that role (CENOTAPH_LOGINS)"
+            " give this process the password of that role (CENOTAPH_LOGINS); where a `cenotaph restore` has not ended,"
+            " run it again"
         )
 
 

@@ -697,12 +697,35 @@ class SummaryHeld(Event):
     writer: str
 
 
+class Restored(Event):
+    """The log begins a new origin here: what lies before is the first `size` events of `origin`, with this root (R44).
+
+    `tombstones` are those of the second place that the backup did not know; they are appended beside this event.
+    """
+
+    type = "restored"
+    backup_id: UUID
+    origin: str
+    size: int
+    root: str
+    taken_at: datetime
+    tombstones: int
+
+
+class Copy(Frozen):
+    """A copy that may hold the sealed bytes: a backup, and by when nothing opens it, None if that is past."""
+
+    copy_id: UUID
+    made_at: datetime
+    keys_die_by: datetime | None
+
+
 class LayerFinding(Frozen):
     """What one layer answered: a state of R42 and the evidence it was computed from.
 
     `checks` are counts by the name of the check, `queries` what each of them asked, without values. `versions` are
     those of the memory that were found, where the layer keeps them; `position` is how far it had followed the log;
-    `holders` are the exports that hold it.
+    `holders` are the exports that hold it, `copies` the backups.
     """
 
     layer: str
@@ -712,6 +735,7 @@ class LayerFinding(Frozen):
     versions: tuple[int, ...] = ()
     holders: tuple[UUID, ...] = ()
     position: int | None = None
+    copies: tuple[Copy, ...] = ()
     at: datetime
 
 
@@ -750,6 +774,7 @@ EVENT_TYPES: dict[tuple[str, int], type[Event]] = {
         Tiered,
         Merged,
         Separated,
+        Restored,
         ErasureVerified,
         TaskStarted,
         TaskStep,

@@ -47,3 +47,28 @@ class Folder:
         folder = self._path / kind
         names = sorted(each.name for each in folder.iterdir()) if folder.is_dir() else []
         return (f"{kind}/{name}" for name in names if not name.startswith("."))
+
+
+class Below:
+    """A part of a place that looks like a place of its own.
+
+    Args:
+        place: the whole.
+        prefix: what all names of the part begin with.
+    """
+
+    def __init__(self, place: Place, prefix: str) -> None:
+        self._place = place
+        self._prefix = prefix
+
+    def put(self, name: str, content: bytes) -> bool:
+        """Write a thing, durable when this returns; False if there is one already, which stays."""
+        return self._place.put(f"{self._prefix}/{name}", content)
+
+    def get(self, name: str) -> bytes | None:
+        """Read a thing."""
+        return self._place.get(f"{self._prefix}/{name}")
+
+    def names(self, kind: str) -> Iterator[str]:
+        """Name all things of a kind, in order."""
+        return (name.removeprefix(f"{self._prefix}/") for name in self._place.names(f"{self._prefix}/{kind}"))

@@ -5,7 +5,7 @@ nothing, so the driver's connection is taken out of the pool itself. Every conne
 statement can make it another and a process can do only what it was given.
 """
 
-from collections.abc import AsyncIterable, AsyncIterator, Mapping
+from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from importlib.resources import files
 from typing import Any, Protocol, cast
@@ -48,6 +48,28 @@ class Connection(Protocol):
     def transaction(self, *, isolation: str | None = None, readonly: bool = False) -> Any: ...  # noqa: ANN401, D102 - asyncpg's own signature
 
     def cursor(self, query: str, *args: Any, prefetch: int | None = None) -> AsyncIterable[Row]: ...  # noqa: ANN401, D102 - asyncpg's own signature
+
+    async def copy_from_query(  # noqa: D102 - asyncpg's own signature
+        self,
+        query: str,
+        *,
+        output: Callable[[bytes], Awaitable[None]],
+        format: str,  # noqa: A002 - as above
+    ) -> str: ...
+
+    async def copy_to_table(  # noqa: D102 - asyncpg's own signature
+        self,
+        table_name: str,
+        *,
+        source: AsyncIterable[bytes],
+        columns: Sequence[str],
+        schema_name: str,
+        format: str,  # noqa: A002 - as above
+    ) -> str: ...
+
+    async def copy_records_to_table(  # noqa: D102 - asyncpg's own signature
+        self, table_name: str, *, records: Iterable[tuple[object, ...]], columns: Sequence[str], schema_name: str
+    ) -> str: ...
 
 
 class Database:
@@ -151,9 +173,9 @@ async def readers_of(connection: Connection, table: str) -> list[str]:
 
 
 def refused(error: Exception) -> bool:
-    """Say whether a login was refused: no such role, one that may not log in, a wrong password (SQLSTATE class 28)."""
+    """Say whether a login was refused: role or password (SQLSTATE class 28), or the right to enter the database."""
     cause = error.orig if isinstance(error, DBAPIError) else error
-    return str(getattr(cause, "sqlstate", "")).startswith("28")
+    return str(getattr(cause, "sqlstate", "")).startswith(("28", "42501"))
 
 
 def statements(package: str, name: str) -> str:

@@ -16,6 +16,7 @@ from events.keyfile import key_file
 from events.leases import AHEAD
 from events.log import EventLog
 from events.model import Kind, MemoryId, Scope, TenantId
+from events.origins import current
 from events.place import Folder, Place
 from events.postgres import Database
 from events.provider import FileProvider
@@ -24,6 +25,10 @@ from events.schedule import Schedule
 from events.sealer import Sealer
 from events.vault import Vault
 from ops.backend import System
+from ops.backup import wall
+from ops.backup.proof import Proof
+from ops.backup.restore import Target
+from ops.backup.write import Sources
 from ops.embedded import Endpoints
 from ops.keystore import ApiKeys
 from ops.logins import logins_of, password_of
@@ -47,6 +52,7 @@ from services.access.tokens import TokenSigner
 from services.describing.matcher import Matcher
 from services.extraction.extractor import Extractor
 from services.forgetting.append_only import AppendOnlyFile
+from services.forgetting.backups import BackupKeys, BackupProbe
 from services.forgetting.caches import CacheLayer, CacheProbe
 from services.forgetting.exported import Exported, ExportProbe
 from services.forgetting.finisher import Finisher
@@ -63,7 +69,7 @@ from services.forgetting.retention import Retention
 from services.forgetting.second_place import Tombstones
 from services.forgetting.semantic import Answer, ReadPathProbe, VectorLayer, VectorLayerProbe
 from services.forgetting.suspend import Suspender
-from services.forgetting.tables import Followed, KeyProbe, NotConfigured, Reads, table_probes
+from services.forgetting.tables import Followed, KeyProbe, Reads, table_probes
 from services.forgetting.where import Locations, Locator
 from services.forgetting.whole import Whole
 from services.forgetting.whole_probes import AgentProbe, BodiesProbe, RowsProbe, VaultProbe, VectorsProbe
@@ -99,7 +105,7 @@ from services.upkeep.rules import UpkeepRules, shipped_rules
 from services.upkeep.tiers import Tiers, Use
 from services.upkeep.withdrawal import Withdrawal
 from services.wire.limits import Limits
-from workers import compare, erase, project, remember, rewrite, roll, seal, upkeep
+from workers import backups, compare, erase, project, remember, rewrite, roll, seal, upkeep
 from workers.delivery import Delivery, Route
 from workers.ingest import TurnStream
 from workers.jobs import ERASE, REMEMBER, TURNS, Jobs
@@ -138,6 +144,15 @@ class Composition:
         """Bring both clusters to the newest schema; takes their owners."""
         await migrate(self.endpoints.database_url, "log", self.settings.logins)
         await migrate(self.endpoints.vault_url, "vault", self.settings.logins)
+
+    async def require_whole(self) -> None:
+        """See that no restore into the log is unfinished; takes its owner.
+
+        Raises:
+            CenotaphError: one is.
+        """
+        async with self.log(None).connection() as connection:
+            await wall.require_none(connection)
 
     async def check(self, parts: Iterable[str]) -> None:
         """See whether both clusters have the schema that these parts need, as far as they may log in.
@@ -409,7 +424,7 @@ class Composition:
                 WorkingTextsProbe(TASKS, prober, self.vault("opener")),
                 WorkingTextsProbe(SUMMARIES, prober, self.vault("opener")),
                 ExportProbe(prober),
-                NotConfigured("backup_manifest"),
+                BackupProbe(prober),
             ),
             foreign=self.directory,
         )
@@ -441,7 +456,7 @@ class Composition:
                 CacheProbe(self.recall_cache),
                 ExportProbe(prober),
                 RowsProbe(SUMMARIES.layer, prober, SUMMARIES.model),
-                NotConfigured("backup_manifest"),
+                BackupProbe(prober),
             ),
             wait_s=_PURGE_S,
             answer_s=_PURGE_S,
@@ -541,7 +556,7 @@ class Composition:
                 [self._sweep],
                 [lambda: self._remembering(self._parking).route(self._turns_at_once)],
             ),
-            "upkeep": ([self._upkeep], []),
+            "upkeep": ([self._upkeep, self._expire_backup_keys], []),
             "erase": (
                 [lambda: erase.resume(self.finisher), lambda: erase.locate(self.locator, self.log("eraser").url)],
                 [lambda: erase.EraseJobs(self.finisher, self.letters).route()],
@@ -570,9 +585,33 @@ class Composition:
         return Folder(self.settings.second_place)
 
     @property
+    def backed_up(self) -> Sources:
+        """What a backup is taken of; takes the owner of both clusters."""
+        place, keys = current(self.second_place), self.settings.keys
+        return Sources(self.log(None), self._vault_owner, FileProvider(keys), Checkpointer(self.log(None), place, keys))
+
+    @property
+    def target(self) -> Target:
+        """Where a backup is restored to; takes the owner of both clusters."""
+        owner, settings = self.log(None), self.settings
+        return Target(
+            owner,
+            self._vault_owner,
+            FileProvider(settings.keys),
+            self.second_place,
+            settings.keys,
+            self.projections(),
+            Proof(owner, self.vault("opener"), self.endpoints.milvus_uri),
+        )
+
+    @property
+    def _vault_owner(self) -> Database:
+        return self._pool(self.endpoints.vault_url, None)
+
+    @property
     def checkpointer(self) -> Checkpointer:
         """Signs the log's head."""
-        return Checkpointer(self.log("sealer"), self.second_place, self.settings.keys)
+        return Checkpointer(self.log("sealer"), current(self.second_place), self.settings.keys)
 
     async def _checkpoint(self) -> None:
         settings = self.settings
@@ -615,6 +654,9 @@ class Composition:
         every_s = (self.settings.upkeep_every_s, self.settings.tidy_every_s)
         rounds = (self.expiry, self.tidying(), self.retention)
         await upkeep.upkeep(*rounds, self.shredder, self.log("eraser").url, every_s)
+
+    async def _expire_backup_keys(self) -> None:
+        await backups.expire(BackupKeys(self.log("eraser")), self.settings.upkeep_every_s)
 
     async def _rewrite(self) -> None:
         await rewrite.rewrite(self.append_only_file, self.settings.rewrite_every_s)

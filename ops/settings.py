@@ -132,6 +132,7 @@ class Settings(BaseSettings):
     key_roll_at: TimeOfDay = "03:00"
     key_roll_every_h: Annotated[int, Field(ge=1, le=744)] = 24
     key_copies_days: Annotated[int, Field(ge=0)] = 0
+    backup_key_days: Count = 7
     checkpoint_every_s: Count = 60
     checkpoint_every_events: Count = 5000
     max_future_skew_s: Annotated[int, Field(ge=0)] = int(_LIMITS.max_skew.total_seconds())

@@ -156,6 +156,12 @@ begin
   delete from vault.person where tenant_id = p_tenant and subject_id = p_subject;
 end $$;
 
+-- by which restore the keys came here, if by any, so that one that was interrupted brings them once
+create table vault.restored (
+  restore_id uuid primary key,
+  at         timestamptz not null default clock_timestamp()
+);
+
 do $$
 declare name text;
 begin

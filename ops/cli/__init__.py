@@ -5,6 +5,7 @@ from ops.cli import keys, letters
 from ops.cli import layers as foreign
 from ops.cli.access import create, forget_tenant, system, tenant, token
 from ops.cli.audit import audit
+from ops.cli.backup import backup, restore
 from ops.cli.bench import bench
 from ops.cli.bundle import check, export
 from ops.cli.demo import demo
@@ -39,7 +40,7 @@ app = App(
 for command in (
     *(demo, up, down, status, remember, recall, memories, where, forget, suspend, resume, receipts, ingest),
     *(inbox, confirm, refuse, consent, suppress, explain, trace, tasks),
-    *(replay, verify, rebuild, upkeep, migrate, api, worker, token),
+    *(replay, verify, rebuild, upkeep, backup, restore, migrate, api, worker, token),
 ):
     app.command()(expanded(command))
 for audits in (verify, export, check, diff, key, rotate_key, cosign):

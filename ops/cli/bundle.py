@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from events.origins import current
 from events.place import Folder
 from ops import logs
 from ops.cli.options import Json, Place
@@ -32,7 +33,7 @@ def export(
     async def run(progress: Progress) -> Exported:
         database = log_of(settings, "prober")
         try:
-            there = copies(Folder(settings.second_place))
+            there = copies(current(Folder(settings.second_place)))
             async with snapshot(database) as connection:
                 return await exporting.export(connection, there, file, (first, last), progress)
         finally:

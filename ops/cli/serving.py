@@ -85,8 +85,10 @@ async def establish(composition: Composition) -> None:
     """Bring the schema up to date and make the default tenant the first time.
 
     Raises:
+        CenotaphError: a restore into it has not ended.
         UnavailableError: a cluster does not answer.
     """
+    await composition.require_whole()
     await composition.migrate()
     path = tenant_key(composition.settings)
     if not path.exists():

@@ -10,6 +10,7 @@ import typer
 from events.checkpointer import Checkpointer, cosignature_name
 from events.errors import BadInputError
 from events.note import Checkpoint, Note, VerifierKey
+from events.origins import current
 from events.place import Folder
 from ops import logs
 from ops.cli.options import Place
@@ -44,7 +45,7 @@ def cosign(
     size = Checkpoint.parse(found.text).size
     if (at := found.cosigned_by(trusted)) is None:
         raise BadInputError(f"{note.name} has no line by {trusted.name} that holds")
-    Folder(settings_of(place.data).second_place).put(cosignature_name(size, trusted), raw.encode())
+    current(Folder(settings_of(place.data).second_place)).put(cosignature_name(size, trusted), raw.encode())
     out.print(f"[green]kept[/] {trusted.name} vouches for {size} events, seen at {at:%Y-%m-%d %H:%M:%S} UTC")
 
 
@@ -55,7 +56,7 @@ def _ask(place: Place, what: Callable[[Checkpointer], Awaitable[Made]]) -> Made:
     async def run() -> Made:
         database = log_of(settings, "sealer")
         try:
-            return await what(Checkpointer(database, Folder(settings.second_place), settings.keys))
+            return await what(Checkpointer(database, current(Folder(settings.second_place)), settings.keys))
         finally:
             await database.close()
 

@@ -11,6 +11,7 @@ from typing import Annotated
 import typer
 from rich.text import Text
 
+from events.origins import current
 from events.place import Folder
 from ops import logs
 from ops.cli.options import Json, Place
@@ -58,7 +59,7 @@ def verify(*, believed: Believed, place: Place, json: Json = False) -> None:
     async def run(progress: Progress) -> Report:
         database = log_of(settings, "prober")
         try:
-            there = copies(Folder(settings.second_place), held)
+            there = copies(current(Folder(settings.second_place)), held)
             async with snapshot(database) as connection:
                 return await reading.verify(connection, there, trust, progress)
         finally:

@@ -2,21 +2,26 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rich.progress import Progress
 
+from events.place import Folder
 from ops.embedded import Embedded, Endpoints
 from ops.settings import Settings
 
 if TYPE_CHECKING:
+    from ops.backup.manifest import Manifest
+    from ops.backup.restore import Chosen, Done
     from ops.bench.governance.evaluation import Evaluation
     from ops.bench.governance.scenario import Scenario
     from ops.bench.retrieval.evaluation import Evaluation as RetrievalEvaluation
     from ops.bench.retrieval.pool import Half
     from ops.bench.retrieval.sets import Name
     from ops.composition import Composition
+    from services.audit.reading import Progress as Shown
 
 # ruff: noqa: PLC0415 - that is what this module is for
 
@@ -89,6 +94,30 @@ def measure_recall(memories: int, people: int) -> dict[str, object]:
     from ops.bench.recall.run import main
 
     return main(memories, people)
+
+
+async def write_backup(
+    composition: "Composition", folder: Path, keys: Path, life: timedelta
+) -> "tuple[Manifest, Manifest]":
+    """Take a backup."""
+    from ops.backup.write import back_up
+
+    return await back_up(composition.backed_up, folder, keys, life)
+
+
+def choose_backup(folder: Path, keys: Path | None, second_place: Path) -> "Chosen":
+    """Read a backup and check it."""
+    from ops.backup.restore import choose
+
+    return choose(folder, keys, Folder(second_place), datetime.now(UTC))
+
+
+async def load_backup(composition: "Composition", chosen: "Chosen", shown: "Callable[[str], Shown]") -> "Done":
+    """Restore a backup."""
+    from ops.backup.restore import restore
+
+    await composition.migrate()
+    return await restore(composition.target, chosen, shown)
 
 
 def perform_demo() -> bool:

@@ -125,6 +125,19 @@ create table ops.locating (
   locations   jsonb -- null where this person never had such a memory
 );
 
+-- backups that were begun (ADR 0017): whatever lived between began_at and ended_at may lie in one, sealed
+create table ops.backup (
+  backup_id         uuid primary key,
+  log_at            text not null, -- the folder, as the machine that wrote it names it
+  keys_at           text not null, -- the folder of the keys, which is kept apart
+  began_at          timestamptz not null default clock_timestamp(),
+  ended_at          timestamptz, -- null: never finished; what there is of it holds bytes all the same
+  size              bigint,
+  keys_die_by       timestamptz not null,
+  keys_destroyed_at timestamptz,
+  dropped_at        timestamptz
+);
+
 -- files that left: one row each, and which memories they hold; no content (R46)
 create table ops.export (
   export_id  uuid primary key,
@@ -220,3 +233,5 @@ grant select, insert, delete on ops.dead_letter to cenotaph_eraser;
 grant insert, select (stream, entry_id) on ops.dead_letter to cenotaph_appender; -- so that parking twice keeps one
 grant select (stream, position) on ops.dead_letter to cenotaph_projector; -- the sweeper passes parked turns by
 grant select on ops.read, ops.erasure, ops.dead_letter, ops.locating to cenotaph_prober;
+grant select on ops.backup to cenotaph_prober, cenotaph_eraser;
+grant update (keys_destroyed_at) on ops.backup to cenotaph_eraser;

@@ -97,6 +97,13 @@ async def verify(
     """
     faults = Faults()
     evidence = await evidence_of(connection, there, trust, faults)
+    return await check(connection, evidence, faults, progress, trust=trust, batch=batch)
+
+
+async def check(
+    connection: Connection, evidence: Evidence, faults: Faults, progress: Progress, *, trust: Trust, batch: int = 1000
+) -> Report:
+    """Check a whole log against what was judged already; otherwise like `verify`."""
     audit = Audit(evidence.marks, faults)
     head = await head_of(connection)
     for start in range(0, head.size, batch):

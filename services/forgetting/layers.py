@@ -16,7 +16,9 @@ from services.forgetting.question import Question
 log = structlog.get_logger(__name__)
 
 State = Literal["absent", "purged", "masked", "drained", "unreclaimed", "not_configured", "cannot_prove", "present"]
-REPORTED: Final = frozenset({"neighbours", "asked", "entries", "exports", "of", "queries", "since_s", "lives_s"})
+REPORTED: Final = frozenset(
+    {"neighbours", "asked", "entries", "exports", "backups", "of", "queries", "since_s", "lives_s"}
+)
 """Counts that are no hits: they are only told."""
 
 

@@ -66,6 +66,7 @@ def statement_of(
     """Write what is signed.
 
     The last key that opened any of it dies right after the signature, so `keys_die_by` is computed from that moment.
+    A backup opens what was in it for as long as its keys live.
     """
     event = tombstone.event
     assert isinstance(event, Tombstoned), "receipts are for tombstones"  # noqa: S101 - narrows the type
@@ -83,13 +84,19 @@ def statement_of(
             "layers": [finding.model_dump(mode="json", exclude_none=True) for finding in findings],
             "negative_queries": negatives,
             "decision": "deletion_propagated",
-            "keys_die_by": schedule.keys_die_by(propagated_at),
+            "keys_die_by": keys_die_by(schedule, propagated_at, findings),
             "out_of_scope": OUT_OF_SCOPE,
             "injected_turns": event.injected,
             "requested_at": tombstone.recorded_at,
             "propagated_at": propagated_at,
         }
     ).decode()
+
+
+def keys_die_by(schedule: Schedule, moment: datetime, findings: Sequence[LayerFinding]) -> datetime:
+    """Say by when no copy made before a moment opens: the next roll, or when the keys of the listed backups end."""
+    lives = [copy.keys_die_by for finding in findings for copy in finding.copies if copy.keys_die_by is not None]
+    return max(schedule.keys_die_by(moment), *lives) if lives else schedule.keys_die_by(moment)
 
 
 class Signer:

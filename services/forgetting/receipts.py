@@ -12,7 +12,7 @@ from events.model import EventId, LayerFinding, Scope, Tombstoned, TurnId
 from events.postgres import Connection, Database
 from events.schedule import Schedule
 from events.vault import Vault
-from services.forgetting.receipt import OUT_OF_SCOPE
+from services.forgetting.receipt import OUT_OF_SCOPE, keys_die_by
 from services.wire.cursor import FOREIGN, cursor_of, read_cursor
 from services.wire.receipts import LayerView, ReceiptPage, ReceiptView
 
@@ -102,12 +102,15 @@ class Receipts:
                         queries=each.queries,
                         holders=each.holders,
                         position=each.position,
+                        copies=each.copies,
                         at=each.at,
                     )
                     for each in findings
                 ),
                 "negative_queries": row["negatives"],
-                "keys_die_by": view.keys_die_by if row["statement"] is None else _signed(row["statement"]),
+                "keys_die_by": keys_die_by(self._schedule, datetime.now(UTC), findings)
+                if row["statement"] is None
+                else _signed(row["statement"]),
                 "propagated_at": row["propagated_at"],
                 "statement": row["statement"],
                 "signature": row["signature"],

@@ -1,9 +1,21 @@
 """Tombstones in the second place, so that an old backup cannot bring back what they name (R44)."""
 
+from collections.abc import Iterator
+from datetime import datetime
+from typing import Final
+from uuid import UUID, uuid5
+
+import orjson
+
 from events.canon import encode
-from events.envelope import StoredEvent
-from events.model import Tombstoned
+from events.envelope import Command, NewEvent, StoredEvent, event_id_of
+from events.errors import TamperError
+from events.lift import TODAY
+from events.model import CommandId, EventId, Scope, Tombstoned
 from events.place import Place
+
+KIND: Final = "tombstones"
+_ACTOR = "restore"
 
 
 class Tombstones:
@@ -13,30 +25,63 @@ class Tombstones:
         self._place = place
 
     def record(self, tombstone: StoredEvent) -> None:
-        """Write the ids a tombstone names."""
-        event = tombstone.event
-        assert isinstance(event, Tombstoned), "only tombstones go here"  # noqa: S101 - narrows the type
+        """Write the tombstone: all that it says are ids and keyed digests."""
+        assert isinstance(tombstone.event, Tombstoned), "only tombstones go here"  # noqa: S101 - narrows the type
         self._place.put(
-            _name(tombstone),
+            _name(tombstone.event_id),
             encode(
                 {
+                    "command_id": tombstone.command_id,
+                    "data": tombstone.document,
                     "event_id": tombstone.event_id,
-                    "keys": event.keys,
-                    "memories": event.memories,
-                    "messages": event.messages,
+                    "occurred_at": tombstone.occurred_at,
                     "position": tombstone.position,
                     "recorded_at": tombstone.recorded_at,
-                    "scope": event.scope,
+                    "schema_version": tombstone.schema_version,
+                    "stream": tombstone.stream,
                     "subject_id": tombstone.scope.subject_id,
                     "tenant_id": tombstone.scope.tenant_id,
                 }
             ),
         )
 
-    def holds(self, tombstone: StoredEvent) -> bool:
-        """Say whether the ids are there."""
-        return self._place.get(_name(tombstone)) is not None
+    def holds(self, event_id: EventId) -> bool:
+        """Say whether a tombstone is there."""
+        return self._place.get(_name(event_id)) is not None
+
+    def commands(self) -> Iterator[tuple[EventId, Command]]:
+        """Return the id of every tombstone, with a command that appends it again.
+
+        The new one has the old id wherever it was the first event of its command, as those that somebody asked for are.
+
+        Raises:
+            TamperError: one cannot be read.
+        """
+        for name in self._place.names(KIND):
+            try:
+                found = orjson.loads(self._place.get(name) or b"")
+                event_id, command_id = EventId(UUID(found["event_id"])), CommandId(UUID(found["command_id"]))
+                yield (
+                    event_id,
+                    Command(
+                        command_id
+                        if event_id_of(command_id, 0) == event_id
+                        else CommandId(uuid5(event_id, "restored")),
+                        Scope.model_validate({key: found[key] for key in ("tenant_id", "subject_id")}),
+                        found["stream"],
+                        None,
+                        _ACTOR,
+                        (
+                            NewEvent(
+                                TODAY.event(Tombstoned.type, found["schema_version"], found["data"]),
+                                datetime.fromisoformat(found["occurred_at"]),
+                            ),
+                        ),
+                    ),
+                )
+            except (KeyError, TypeError, ValueError):
+                raise TamperError(f"{name} in the second place is no tombstone; nothing was restored") from None
 
 
-def _name(tombstone: StoredEvent) -> str:
-    return f"tombstones/{tombstone.event_id}.json"
+def _name(event_id: EventId) -> str:
+    return f"{KIND}/{event_id}.json"

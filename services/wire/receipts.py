@@ -7,7 +7,7 @@ from uuid import UUID
 from pydantic import Field, model_validator
 from pydantic_core import PydanticCustomError
 
-from events.model import EventId, ForgetScope, Frozen, Kind, MemoryId, TenantId
+from events.model import Copy, EventId, ForgetScope, Frozen, Kind, MemoryId, TenantId
 from services.wire.request import Request
 from services.wire.text import OutsideId, Query
 
@@ -71,7 +71,8 @@ class LayerView(Frozen):
     """What one layer answered, and the evidence that was computed from.
 
     `checks` are counts, `queries` what each asked, without values; `position` is how far it had followed the log.
-    `holders` are the exports that hold it, files outside that nothing here can erase.
+    `holders` are the exports that hold it, files outside that nothing here can erase; `copies` are
+    backups that hold it, sealed.
     """
 
     layer: str
@@ -80,6 +81,7 @@ class LayerView(Frozen):
     queries: dict[str, str] = Field(default_factory=dict)
     holders: tuple[UUID, ...] = ()
     position: int | None = None
+    copies: tuple[Copy, ...] = ()
     at: datetime
 
 

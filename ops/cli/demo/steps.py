@@ -12,6 +12,7 @@ from cenotaph.client import AsyncCenotaph
 from events.errors import TamperError
 from events.log import read_sealed
 from events.model import Position
+from events.origins import current
 from ops.cli.demo.play import Played
 from ops.cli.demo.stage import Stage
 from ops.cli.forget import DONE, check, frames, table_of
@@ -123,7 +124,7 @@ async def replay(composition: Composition, played: Played, stage: Stage) -> None
         types["turn_finalized"] == types["turn_considered"] == len(played.outcomes),
     )
     await composition.checkpointer.write()
-    there = copies(composition.second_place)
+    there = copies(current(composition.second_place))
     async with snapshot(database) as connection:
         found = await verify(connection, there, Trust())
     for line in found.lines():

@@ -48,6 +48,7 @@ from events.model import (
     ProposalBody,
     Reinforced,
     Resolved,
+    Restored,
     Resumed,
     Role,
     Scope,
@@ -176,6 +177,10 @@ SAMPLES: tuple[tuple[Event, tuple[Part, ...]], ...] = (
     (Conflicted(memories=(MEMORY, CANDIDATE)), ()),
     (Resolved(decision="chosen", memory_id=MEMORY, version=2, settled=(CANDIDATE,)), ()),
     (PolicyChanged(digest="ab" * 32, policy='{"hold_days":7}'), ()),
+    (
+        Restored(backup_id=fixed(80), origin="cenotaph/log", size=41, root="cd" * 32, taken_at=AT, tombstones=2),
+        (),
+    ),
     (ConsentGiven(sensitivity="health"), ()),
     (ConsentWithdrawn(sensitivity="health"), ()),
     (
