@@ -112,6 +112,7 @@ STEPS: Steps = {
     ("turn_finalized", 2): Step(),  # no message of then came from a business system
     ("reinforced", 1): Step(lambda old: {**old, "explicit": False}),
     ("expired", 1): Step(lambda old: {**old, "reason": "time"}),
+    ("task_completed", 1): Step(lambda old: {**old, "way": None}),  # nobody compared the ways of rounds
     ("turn_finalized", 1): Step(lambda old: {**old, "task": None}),  # no turn closed a task
     ("turn_considered", 1): Step(
         lambda old: {**old, "fallback": None, "notes": {}}

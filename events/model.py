@@ -645,12 +645,18 @@ class TaskConstraintChanged(Event):
 
 
 class TaskCompleted(Event):
-    """The task is over. What was concluded is the turn `turn_id`; an `expired` beside this clears the state."""
+    """The task is over. What was concluded is the turn `turn_id`; an `expired` beside this clears the state.
+
+    `way` is a digest of the steps that were done, in order: HMAC-SHA256, hex, under the person's lookup secret. None
+    where none were.
+    """
 
     type = "task_completed"
+    schema_version: ClassVar[int] = 2
     task_id: TaskId
     outcome: Literal["succeeded", "partial", "failed"]
     turn_id: TurnId
+    way: str | None = None
 
 
 class TaskAbandoned(Event):

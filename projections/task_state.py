@@ -64,7 +64,8 @@ class Item:
 class TaskState:
     """A task after some of its events. `items` are in the order in which they were told; none of a task that is over.
 
-    `version` is that of its stream. `turn_id` is its closing turn, once it is completed.
+    `version` is that of its stream. `turn_id` is its closing turn, once it is completed, and `way` a keyed digest of
+    the steps it took.
     """
 
     task_id: TaskId
@@ -79,6 +80,7 @@ class TaskState:
     expires_at: datetime
     event_id: EventId
     turn_id: TurnId | None
+    way: str | None
     items: tuple[Item, ...]
 
     def of(self, slot: Slot, *standing: Standing) -> tuple[Item, ...]:
@@ -126,6 +128,7 @@ def _started(stored: StoredEvent, event: TaskStarted) -> TaskState:
         expires_at=event.expires_at,
         event_id=stored.event_id,
         turn_id=None,
+        way=None,
         items=_items(stored, event.items),
     )
 
@@ -146,7 +149,7 @@ def _changed(state: TaskState, stored: StoredEvent) -> TaskState:
         case TaskConstraintChanged():
             new = _with(_standing(state, event.was, "replaced"), stored, event.items)
         case TaskCompleted():
-            new = replace(state, status=event.outcome, turn_id=event.turn_id, items=())
+            new = replace(state, status=event.outcome, turn_id=event.turn_id, way=event.way, items=())
         case TaskAbandoned():
             new = replace(state, status="abandoned", items=())
         case TaskExpired():

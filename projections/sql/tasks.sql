@@ -16,6 +16,7 @@ create table {schema}.task (
   expires_at timestamptz not null,
   event_id   uuid not null,
   turn_id    uuid, -- the turn that closed it
+  way        text, -- keyed digest of the steps that were done
   primary key (tenant_id, task_id)
 );
 create index task_recent on {schema}.task (tenant_id, subject_id, started_at desc, task_id);

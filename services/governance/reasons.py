@@ -52,6 +52,11 @@ class Reason(StrEnum):
     OVER = "over", "worth", "Over before it was said, so of no use later."
     NOT_WORTH_IT = "not_worth_it", "worth", "Too little relevance, importance, confidence and future value together."
     WEAK_CONTRADICTION = "weak_contradiction", "worth", "Contradicts a memory and is not worth enough to replace it."
+    UNCONFIRMED = (
+        "unconfirmed",
+        "confidence",
+        "A way of working that proved itself; the person says whether it is kept.",
+    )
     LOW_CONFIDENCE = "low_confidence", "confidence", "Not sure enough to write without asking."
     NO_CONFIDENCE = "no_confidence", "confidence", "Not even sure enough to ask."
     FORGOTTEN = "forgotten", "forgotten", "The person had it forgotten, and this message is older than that wish."

@@ -18,12 +18,14 @@ from events.model import (
     ProposalBody,
     Role,
     SessionId,
+    TaskBody,
     TaskId,
     TurnFinalized,
     TurnId,
     TurnStatus,
 )
 from projections.sessions import message_part, proposal_part
+from services.governance.folding import plain
 from services.governance.secrets import redact
 from services.tasks.decide import Found
 from services.wire.tasks import Complete
@@ -46,9 +48,21 @@ def closing_name(task: str) -> str:
     return f"task:{task}"
 
 
-def say(complete: Complete, kind: str, name: str, messages: Found) -> list[Said]:
-    """Write the messages of the closing turn: the episode first, then conclusions and reflections."""
-    return list(_said(complete, kind, name, messages))
+def say(complete: Complete, head: TaskBody, messages: Found, proven: Sequence[str] = ()) -> list[Said]:
+    """Write the messages of the closing turn: the episode first, then conclusions, reflections, and a proven procedure.
+
+    Args:
+        complete: how the task ended.
+        head: what sort of task it is.
+        messages: the internal ids of the messages it names.
+        proven: the steps of a way that has succeeded often enough; empty where it has not.
+    """
+    said = list(_said(complete, head.kind, head.name, messages))
+    if proven:
+        steps = " → ".join(proven)
+        key = f"procedure.{plain(head.kind)}.{plain(head.name)}"
+        said.append(_one(f"{head.kind} / {head.name}: {steps}", Kind.PROCEDURE, key, _CONCLUSION))
+    return said
 
 
 def _said(complete: Complete, kind: str, name: str, messages: Found) -> Iterator[Said]:

@@ -52,12 +52,16 @@ Found = dict[MessageRef, MessageId]
 
 @dataclass(frozen=True, slots=True)
 class Ids:
-    """What a decision needs from outside: ids of texts, of the messages it names, of the closing turn, all keys."""
+    """What a decision needs from outside: ids of texts, of the messages it names, of the closing turn, all keys.
+
+    `way` is the digest of the steps that were done.
+    """
 
     new: Callable[[], ItemId]
     messages: Found
     turn: TurnId
     keys: tuple[KeyId, ...]
+    way: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +128,7 @@ def _ended(state: TaskState, change: Complete | Abandon, ids: Ids) -> list[Writt
         return [Written(TaskAbandoned(task_id=state.task_id)), _cleared(ids.keys)]
     if state.current is not None:
         raise TaskRefusedError("a step is begun; finish it before the task is completed")
-    completed = TaskCompleted(task_id=state.task_id, outcome=change.outcome, turn_id=ids.turn)
+    completed = TaskCompleted(task_id=state.task_id, outcome=change.outcome, turn_id=ids.turn, way=ids.way)
     return [Written(completed), _cleared(ids.keys)]
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from typing import Final
 from uuid import UUID, uuid4
 
 from events import failpoint
@@ -30,6 +31,7 @@ from projections.facts import read_memories
 from projections.task_state import TASK_PART, TaskState, fold, item_part
 from projections.tasks import recent_tasks, rounds_of
 from services.access.rights import TokenRole
+from services.governance.folding import plain
 from services.governance.secrets import redact
 from services.tasks.closing import closing_command, closing_name, say
 from services.tasks.decide import Found, Ids, Written, check, decide
@@ -48,6 +50,10 @@ from services.wire.tasks import (
     TaskView,
 )
 
+PROVEN: Final = 3
+"""After how many rounds that succeeded by the same steps these are proposed as a procedure."""
+
+_ROUNDS: Final = 50
 _SEPARATOR = "\x1f"  # a control character, which no outside id may hold
 
 
@@ -140,15 +146,18 @@ class Tasks:
         turn_name = ("turn", closing_name(name))
         turn = TurnId((await keyring.intern([turn_name]))[turn_name])
         keys = tuple(part.key_id for stored in found.stream for part in stored.parts)
-        ids = Ids(lambda: ItemId(uuid4()), messages, turn, keys)
+        steps = _done(opened)
+        way = keyring.digest("way", _SEPARATOR.join(map(plain, steps))).hex() if steps else None
+        ids = Ids(lambda: ItemId(uuid4()), messages, turn, keys, way)
         written = decide(found.state, change.change, ids)
         events = await _sealed(keyring, written, now)
         own = Command(command_id, scope, task_stream(found.state.task_id), found.state.version, actor, events)
-        closing = (
-            []
-            if not isinstance(change.change, Complete)
-            else [await _closing(keyring, opened, change.change, ids, own)]
-        )
+        closing = []
+        if isinstance(change.change, Complete):
+            assert opened.head is not None, "a running task is readable"  # noqa: S101 - narrows the type
+            proven = steps if await self._proven(scope, found.state.series_id, change.change, way) else ()
+            said = say(change.change, opened.head, messages, proven)
+            closing = [closing_command(own, found.state.task_id, turn, said, await keyring.lease(len(said)))]
         failpoint.hit("task.leased")
         await self._append(scope, [own, *closing], (*_memories_of(change), *messages.values()))
         return await self._again(keyring, name, found.state.task_id, known=False)
@@ -238,6 +247,14 @@ class Tasks:
         async with self._reader.transaction(keyring.scope) as connection:
             return await view_of(connection, keyring, found.name, opened, known=known)
 
+    async def _proven(self, scope: Scope, series: UUID, complete: Complete, way: str | None) -> bool:
+        """Say whether this way has now succeeded often enough to be proposed: never after one lucky run (R15)."""
+        if way is None or complete.outcome != "succeeded":
+            return False
+        async with self._reader.transaction(scope) as connection:
+            rounds = await rounds_of(connection, scope, series, _ROUNDS)
+        return 1 + sum(each.way == way and each.status == "succeeded" for each in rounds) >= PROVEN
+
     async def _memories_exist(self, scope: Scope, memories: Sequence[MemoryId]) -> None:
         if not memories:
             return
@@ -302,9 +319,7 @@ async def _sealed(keyring: Keyring, written: Sequence[Written], now: datetime) -
     )
 
 
-async def _closing(keyring: Keyring, opened: Opened, complete: Complete, ids: Ids, own: Command) -> Command:
-    """Write the closing turn beside the command that completes the task."""
-    assert opened.head is not None, "a running task is readable"  # noqa: S101 - narrows the type
-    said = say(complete, opened.head.kind, opened.head.name, ids.messages)
-    keys = await keyring.lease(len(said))
-    return closing_command(own, opened.state.task_id, ids.turn, said, keys)
+def _done(opened: Opened) -> tuple[str, ...]:
+    """Return the steps that were done, in order; none where one of them can no longer be read."""
+    done = [opened.texts.get(item.item_id) for item in opened.state.of(Slot.STEP, "done")]
+    return tuple(text for text in done if text is not None) if None not in done else ()

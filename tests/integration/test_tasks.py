@@ -220,6 +220,38 @@ async def test_a_completed_task_leaves_memories_and_lessons_and_nothing_else(pla
     assert ("reflection", "agent_repeats") in {(each.kind, each.reason) for each in outcome.verdicts}
 
 
+async def test_a_procedure_needs_three_successes_and_the_person(plant: Plant, workflow: Workflow) -> None:
+    """Steps that succeeded three times wait for the person; confirmed they are kept, other steps are version 2."""
+    scope, backend = workflow.scope, plant.composition.backend
+
+    async def round_(task: str, *steps: str, outcome: str = "succeeded") -> list[tuple[str, str | None]]:
+        seen = await workflow.start(task, steps=list(steps))
+        for step in seen.pending:
+            seen = await workflow.change(seen, "begin_step", step_id=step.id)
+            seen = await workflow.change(seen, "finish_step", step_id=step.id)
+        over = await workflow.change(seen, "complete", outcome=outcome, summary=f"{task} 完成")
+        await workflow.considered()
+        verdicts = await backend.turn_outcome(scope, over.turn_id or "")
+        assert verdicts is not None
+        return [(each.outcome, each.reason) for each in verdicts.verdicts if each.kind == "procedure"]
+
+    assert await round_("t1", "查高铁", "book a hotel") == []
+    assert await round_("t2", "查高铁", "book a hotel", outcome="failed") == []
+    assert await round_("t3", "查高铁", "Book a hotel") == []
+    assert await round_("t4", "查高铁", "book a hotel") == [("held", "unconfirmed")]
+    (entry,) = (await backend.inbox(scope)).entries
+    assert entry.content == "行程 trip / 杭州: 查高铁 → book a hotel"
+    settled = await backend.settle(scope, entry.memory_id, confirmed=True)
+    assert settled is not None
+    await plant.follow()
+    assert await round_("t5", "查高铁", "book a hotel") == [("rejected", "agent_repeats")]
+    assert [await round_(f"n{n}", "book a hotel", "查高铁") for n in range(3)] == [[], [], [("held", "unconfirmed")]]
+    (entry,) = (await backend.inbox(scope)).entries
+    again = await backend.settle(scope, entry.memory_id, confirmed=True)
+    assert again is not None
+    assert (again.memory_id, again.version) == (settled.memory_id, 2)
+
+
 async def test_the_texts_of_a_task_that_is_over_are_destroyed(plant: Plant, workflow: Workflow) -> None:
     """Abandoned, or expired by the upkeep worker: no key, no body and no row of a text is left, once shredded."""
     await workflow.change(await workflow.start("t1"), "abandon")

@@ -4,7 +4,7 @@ from events.model import Candidate, Kind, Origin, Outcome, TurnStatus
 from services.governance.reasons import Reason
 from services.governance.view import Ruling, View, rule
 
-_FROM_THE_AGENT = frozenset({Kind.EPISODE, Kind.REFLECTION})
+_FROM_THE_AGENT = frozenset({Kind.EPISODE, Kind.REFLECTION, Kind.PROCEDURE})
 
 
 def origin(candidate: Candidate, view: View) -> Ruling | None:

@@ -267,7 +267,7 @@ SAMPLES: tuple[tuple[Event, tuple[Part, ...]], ...] = (
     (TaskErred(task_id=TASK, step_id=ITEM, items=(HEAD,)), (TEXT,)),
     (TaskSpent(task_id=TASK, spent={"calls": 3}), ()),
     (TaskConstraintChanged(task_id=TASK, was=ITEM, items=(HEAD,)), (TEXT,)),
-    (TaskCompleted(task_id=TASK, outcome="partial", turn_id=TURN), ()),
+    (TaskCompleted(task_id=TASK, outcome="partial", turn_id=TURN, way="ef" * 32), ()),
     (TaskAbandoned(task_id=TASK), ()),
     (TaskExpired(task_id=TASK), ()),
     (
