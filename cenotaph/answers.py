@@ -52,12 +52,13 @@ class Outcome(Answer):
 
 
 class Cited(Answer):
-    """A memory that stands in the compiled text."""
+    """A memory that stands in the compiled text; no write may rest on one where `may_drive_a_write` is False."""
 
     memory_id: UUID
     version: int
     kind: str
     score: float
+    may_drive_a_write: bool = True
 
 
 class LeftOut(Answer):

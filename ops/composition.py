@@ -287,7 +287,7 @@ class Composition:
         if self.extractor is not None:
             return self.extractor
         rules = rules_of(self.embedder)
-        model = model_of(self.settings, rules)
+        model = model_of(self.settings, rules, self.counters)
         if model is None:
             return rules
         self._closers.append(model.close)

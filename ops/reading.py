@@ -1,6 +1,7 @@
 """What reads the turns, by the settings: the rules, or a model with the rules behind it."""
 
 import structlog
+from prometheus_client import CollectorRegistry
 
 from ops.settings import Settings
 from projections.embedding import Embedder
@@ -28,7 +29,7 @@ def rules_of(embedder: Embedder) -> Rules:
     return Rules(sense, exemplars.version)
 
 
-def model_of(settings: Settings, rules: Rules) -> ModelExtractor | None:
+def model_of(settings: Settings, rules: Rules, registry: CollectorRegistry) -> ModelExtractor | None:
     """Build the extractor over the model of the settings, and the rules it falls back to; None where they name none."""
     if settings.model_url is None or settings.model_name is None:
         return None
@@ -59,4 +60,5 @@ def model_of(settings: Settings, rules: Rules) -> ModelExtractor | None:
         limits=limits,
         count=count_tokens,
         rules=rules,
+        registry=registry,
     )

@@ -15,6 +15,7 @@ from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
+from prometheus_client import CollectorRegistry
 from pydantic import SecretStr
 
 from services.extraction.extractor import Rules
@@ -178,6 +179,7 @@ async def reading(
     breaker: Breaker | None = None,
     try_s: float = 20,
     max_bytes: int = 100_000,
+    registry: CollectorRegistry | None = None,
 ) -> AsyncIterator[ModelExtractor]:
     """Give the extractor over an endpoint."""
     extractor = ModelExtractor(
@@ -188,6 +190,7 @@ async def reading(
         limits=limits,
         count=len,
         rules=Rules(),
+        registry=registry,
     )
     try:
         yield extractor

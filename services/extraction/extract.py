@@ -24,7 +24,7 @@ from services.extraction.repair import Said, corrected, recalled, repaired, rest
 from services.extraction.rules import match_rules
 from services.extraction.segment import Sentence, sentences
 from services.extraction.statements import match_statements
-from services.extraction.vocabulary import holds_several, sensitivity_of, topics
+from services.extraction.vocabulary import default_scope, holds_several, sensitivity_of, topics
 from services.extraction.wishes import suppressions
 from services.extraction.wording import without_emoji
 
@@ -186,7 +186,7 @@ def _candidate(proposal: Proposal, message: Message, text: Text, when: Period | 
         key=proposal.key,
         value=proposal.value.strip(),
         content=proposal.content.strip(),
-        scope=proposal.scope,
+        scope=default_scope(proposal.key) if proposal.scope == "personal" else proposal.scope,
         positive=proposal.positive,
         multi_valued=bool(proposal.key) and holds_several(proposal.key or ""),
         valid_from=when.start

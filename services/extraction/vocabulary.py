@@ -2,6 +2,7 @@
 
 import re
 from functools import lru_cache
+from typing import Literal
 
 from pydantic import Field
 
@@ -9,17 +10,24 @@ from events.model import Frozen, Kind
 from services.extraction.lexicon import compiled, load
 
 # Open keys, `<topic>.<aspect>`: in these respects a topic can have several values at once.
+_PERSONAL = "personal"
 _SEVERAL = frozenset({"content", "order", "cc"})
 
 
 class SemanticKey(Frozen):
-    """One named key of the vocabulary."""
+    """One named key of the vocabulary.
+
+    `scope` is the context of a claim that names none itself. `retention` says how long a memory of it is kept: until
+    the person revokes or replaces it, or until it fades (`services/upkeep/upkeep.yaml`).
+    """
 
     zh: str
     en: str
     kind: Kind
     multi: bool = False
     sensitivity: str | None = None
+    scope: str = _PERSONAL
+    retention: Literal["revoked", "fades"] = "revoked"
 
 
 class Subject(Frozen):
@@ -43,6 +51,29 @@ class Respect(Frozen):
 def vocabulary() -> dict[str, SemanticKey]:
     """Return the named keys."""
     return {name: SemanticKey.model_validate(entry) for name, entry in load("keys.yaml").items()}
+
+
+def key_table() -> str:
+    """Return the page of all named keys as a Markdown table."""
+    cells = [
+        ("key", "中文", "English", "kind", "values", "sensitive class", "scope", "kept"),
+        ("---",) * 8,
+        *(
+            (
+                f"`{name}`",
+                *(key.zh, key.en, key.kind.value, "several" if key.multi else "one", key.sensitivity or "", key.scope),
+                "until it fades" if key.retention == "fades" else "until revoked or replaced",
+            )
+            for name, key in vocabulary().items()
+        ),
+    ]
+    return "".join(f"| {' | '.join(row)} |\n" for row in cells)
+
+
+def default_scope(key: str | None) -> str:
+    """Return the scope of a claim under a key that names no context itself."""
+    named = vocabulary().get(key or "")
+    return named.scope if named else _PERSONAL
 
 
 def holds_several(key: str) -> bool:

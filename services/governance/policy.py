@@ -2,7 +2,6 @@
 
 import hashlib
 import json
-from fnmatch import fnmatchcase
 from functools import cached_property, lru_cache
 from importlib.resources import files
 from math import isclose
@@ -96,7 +95,6 @@ class Policy(BaseModel):
     confidence: ConfidencePolicy
     hold_days: int = Field(ge=1, le=365)
     sensitive: frozenset[str]
-    multi_valued: tuple[str, ...]
     near_duplicate: Unit
     about: AboutPolicy
     renewal: RenewalPolicy
@@ -121,10 +119,6 @@ class Policy(BaseModel):
     def digest(self) -> str:
         """Return the SHA-256 of the canonical JSON form, in hex."""
         return hashlib.sha256(self.canonical.encode()).hexdigest()
-
-    def holds_several(self, key: str) -> bool:
-        """Say whether a key can hold several values at once (R20)."""
-        return any(fnmatchcase(key, pattern) for pattern in self.multi_valued)
 
 
 def _sorted(value: object) -> object:

@@ -14,7 +14,6 @@ import yaml
 
 from events.model import Claim, Kind
 from services.governance.folding import plain
-from services.governance.policy import Policy, shipped_policy
 
 _STEM = snowballstemmer.stemmer("english")
 _TOKEN = re.compile(r"[0-9]+(?:[.,:][0-9]+)*|[^\W\d_]+(?:['’][a-z]+)?", re.UNICODE)
@@ -58,16 +57,16 @@ def normal_value(value: str) -> str:
     return " ".join(tokens_of(value))
 
 
-def tag_basis(scope: str, key: str | None, value: str, policy: Policy | None = None) -> str | None:
+def tag_basis(claim: Claim) -> str | None:
     """Return the string by which the same thing is found, or None where the value has no words.
 
     `scope|key` for a key that holds one value, `scope|key|value` for one that holds several,
     `scope||value` without a key.
     """
-    if key and not (policy or shipped_policy()).holds_several(key):
-        return f"{scope}|{key}"
-    normal = normal_value(value)
-    return f"{scope}|{key or ''}|{normal}" if normal else None
+    if claim.key and not claim.multi_valued:
+        return f"{claim.scope}|{claim.key}"
+    normal = normal_value(claim.value)
+    return f"{claim.scope}|{claim.key or ''}|{normal}" if normal else None
 
 
 def topic_basis(claim: Claim) -> str:

@@ -142,6 +142,7 @@ def _context(context_id: UUID, budget: int, recollection: Recollection, compiled
                 version=cited.version,
                 kind=found[cited.memory_id, cited.version].fact.kind,
                 score=found[cited.memory_id, cited.version].score,
+                may_drive_a_write=found[cited.memory_id, cited.version].may_drive_a_write,
             )
             for cited in compiled.cited
         ),

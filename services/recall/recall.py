@@ -42,6 +42,12 @@ class Recalled:
     fact: Fact
     body: MemoryBody
     freshness: Freshness
+
+    @property
+    def may_drive_a_write(self) -> bool:
+        """Say whether an action may rest on it: neither stale nor in conflict (R20, R34)."""
+        return self.freshness.may_drive_a_write and self.fact.status != "in_conflict"
+
     score: float
     features: Features
 

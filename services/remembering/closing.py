@@ -21,15 +21,15 @@ from events.postgres import Connection
 from projections.sessions import message_part, messages_by_id, proposal_part
 from services.extraction.extract import Extraction
 from services.extraction.extractor import Extracted
+from services.extraction.vocabulary import holds_several
 from services.governance.folding import plain
-from services.governance.policy import Policy
 
 NAME: Final = "task/1"
 _CONFIDENCE: Final = 0.8
 
 
 async def open_proposals(
-    connection: Connection, keyring: Keyring, stored: StoredEvent, turn: Turn, policy: Policy
+    connection: Connection, keyring: Keyring, stored: StoredEvent, turn: Turn
 ) -> tuple[Turn, Extracted]:
     """Open what a closing turn proposes; return the turn with the messages of the person that it rests on, and that."""
     names = {proposal_part(message.message_id): message for message in turn.messages}
@@ -40,14 +40,12 @@ async def open_proposals(
         if not isinstance(body, Shredded | Lost)
     ]
     rested = await _open_messages(connection, keyring, {each for _, body in proposals for each in body.rests_on})
-    candidates = tuple(candidate_of(message, proposal, rested, policy) for message, proposal in proposals)
+    candidates = tuple(candidate_of(message, proposal, rested) for message, proposal in proposals)
     seen = turn.model_copy(update={"messages": (*turn.messages, *rested.values())})
     return seen, Extracted(extraction=Extraction(candidates=candidates, suppressions=()), extractor=NAME)
 
 
-def candidate_of(
-    message: Message, proposal: ProposalBody, rested: dict[MessageId, Message], policy: Policy
-) -> Candidate:
+def candidate_of(message: Message, proposal: ProposalBody, rested: dict[MessageId, Message]) -> Candidate:
     """Turn a proposal into a candidate.
 
     What rests on the person's own messages points at them, and is stated only where one of them holds its words;
@@ -62,7 +60,7 @@ def candidate_of(
         value=proposal.value,
         content=message.content,
         scope=proposal.scope,
-        multi_valued=proposal.key is None or policy.holds_several(proposal.key),
+        multi_valued=proposal.key is None or holds_several(proposal.key),
         evidence=tuple(Evidence(message_id=each.message_id, start=0, end=len(each.content)) for each in pointed),
         assertion=Assertion.STATED if stated else Assertion.INFERRED,
         confidence=_CONFIDENCE,

@@ -33,5 +33,5 @@ def index_of(keyring: Keyring, body: MemoryBody, vector: NDArray[np.float32], mo
 
 def tag_of(keyring: Keyring, claim: Claim) -> bytes | None:
     """Return the keyed digest by which claims about the same thing find each other; None where nothing is named."""
-    basis = tag_basis(claim.scope, claim.key, claim.value)
+    basis = tag_basis(claim)
     return None if basis is None else keyring.digest("tag", basis)

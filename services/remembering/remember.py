@@ -181,7 +181,7 @@ class Rememberer:
         if event.task is None:
             return turn, await self._extractor.extract(stored.scope.tenant_id, turn)
         async with self._reader.transaction(stored.scope) as connection:
-            return await open_proposals(connection, keyring, stored, turn, self._policy)
+            return await open_proposals(connection, keyring, stored, turn)
 
     async def _propose(
         self, keyring: Keyring, stored: StoredEvent, turn: Turn, extracted: Extracted, vectors: Vectors

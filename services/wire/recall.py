@@ -48,12 +48,17 @@ class ContextRequest(Request):
 
 
 class Cited(Frozen):
-    """A memory that stands in the text."""
+    """A memory that stands in the text.
+
+    `may_drive_a_write` is False where its lease has run out or it is in conflict: a hint that no action may rest on
+    before it was checked with its authority (R20, R34).
+    """
 
     memory_id: MemoryId
     version: int
     kind: Kind
     score: float
+    may_drive_a_write: bool = True
 
 
 class LeftOut(Frozen):

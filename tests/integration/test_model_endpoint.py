@@ -7,6 +7,7 @@ from pathlib import Path
 from uuid import uuid4
 
 import pytest
+from prometheus_client import CollectorRegistry
 from structlog.testing import capture_logs
 
 from events.model import MessageId, Origin, Role, TenantId, Turn, TurnStatus
@@ -154,11 +155,13 @@ async def test_whatever_goes_wrong_the_rules_take_the_turn(name: str) -> None:
 
 
 async def test_an_endpoint_that_is_not_there() -> None:
-    """A refused connection is named so."""
+    """A refused connection is named so, and counted by that name."""
+    registry = CollectorRegistry()
     async with serving(never) as model:
         url = model.url
-    async with reading(url) as extractor:
+    async with reading(url, registry=registry) as extractor:
         found = await extractor.extract(TENANT, TURN)
+    assert registry.get_sample_value("cenotaph_model_fallbacks_total", {"reason": "not_reached"}) == 1
     assert (found.fallback, found.extraction) == (Fallback.NOT_REACHED, extract(TURN))
 
 

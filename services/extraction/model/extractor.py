@@ -6,6 +6,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
 import structlog
+from prometheus_client import CollectorRegistry, Counter
 from tenacity import (
     AsyncRetrying,
     RetryCallState,
@@ -56,6 +57,7 @@ class ModelExtractor:
         budget: what may be used in a day.
         breaker: leaves an endpoint alone that keeps failing.
         limits: what one turn may cost.
+        registry: where turns that the rules read instead are counted, by reason.
         count: how many tokens a text costs.
         rules: what reads a turn first, and alone where the model fails.
     """
@@ -70,6 +72,7 @@ class ModelExtractor:
         limits: Limits,
         count: Count,
         rules: Rules,
+        registry: CollectorRegistry | None = None,
     ) -> None:
         self.name = f"model/{prompt().version}:{model}"
         self._rules = rules
@@ -78,6 +81,12 @@ class ModelExtractor:
         self._breaker = breaker
         self._limits = limits
         self._count = count
+        self._fallbacks = Counter(
+            "cenotaph_model_fallbacks",
+            "Turns that the rules read because the model failed.",
+            ("reason",),
+            registry=registry or CollectorRegistry(),
+        )
         self._places = asyncio.Semaphore(limits.at_once)
 
     async def close(self) -> None:
@@ -100,6 +109,7 @@ class ModelExtractor:
             reason = Fallback.FAILED
             log.warning("model_broke_off", error=type(error).__name__)
         log.warning("rules_stood_in", reason=reason.value)
+        self._fallbacks.labels(reason.value).inc()
         return rules.model_copy(update={"fallback": reason.value})
 
     async def _read(self, tenant: TenantId, turn: Turn, rules: Extracted) -> Extracted:

@@ -5,6 +5,8 @@ from hypothesis import strategies as st
 from services.governance.sameness import normal_value, tag_basis, topic_basis
 from tests.unit.governance.make import a_candidate, a_message
 
+SAID = a_message("x")
+
 
 @pytest.mark.parametrize(
     ("one", "other"),
@@ -31,26 +33,26 @@ def test_two_values_stay_two(one: str, other: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("key", "value", "basis"),
+    ("key", "value", "several", "basis"),
     [
-        ("home.city", "Porto", "personal|home.city"),
-        ("taste.food", "Thai food", "personal|taste.food|thai food"),
-        ("email.content", "表情", "personal|email.content|emoji"),
-        (None, "Call it a day", "personal||call day"),
-        (None, "🐧", "personal||🐧"),
-        (None, " ", None),
+        ("home.city", "Porto", False, "personal|home.city"),
+        ("taste.food", "Thai food", True, "personal|taste.food|thai food"),
+        ("email.content", "表情", True, "personal|email.content|emoji"),
+        (None, "Call it a day", False, "personal||call day"),
+        (None, "🐧", False, "personal||🐧"),
+        (None, " ", False, None),
     ],
 )
-def test_the_tag_names_the_same_thing(key: str | None, value: str, basis: str | None) -> None:
+def test_the_tag_names_the_same_thing(key: str | None, value: str, basis: str | None, *, several: bool) -> None:
     """Scope and key for one value, with the value for several, the value alone without a key."""
-    assert tag_basis("personal", key, value) == basis
+    assert tag_basis(a_candidate(SAID, key=key, value=value, multi_valued=several)) == basis
 
 
 @given(st.text(max_size=80))
 def test_any_value_can_be_normalised(value: str) -> None:
     """No value makes normalising fail, and it is stable."""
     assert normal_value(value) == normal_value(value)
-    tag_basis("personal", None, value)
+    tag_basis(a_candidate(SAID, key=None, value=value))
 
 
 @pytest.mark.parametrize(
