@@ -228,6 +228,15 @@ class Layer(Answer):
     at: datetime
 
 
+class ReceiptEnd(Answer):
+    """The second receipt: the bytes are gone too, or the person closed what could not be proven."""
+
+    layers: tuple[Layer, ...]
+    at: datetime
+    statement: str
+    signature: str
+
+
 class Receipt(Answer):
     """How far a deletion has come; signed once `decision` is `deletion_propagated`."""
 
@@ -249,6 +258,7 @@ class Receipt(Answer):
     statement: str | None
     signature: str | None
     signing_key: str | None
+    end: ReceiptEnd | None = None
     capability: str | None = None
 
 

@@ -28,6 +28,9 @@ ExportPurpose = Literal["download", "training", "evaluation"]
 MemoryStatus = Literal["active", "held", "superseded", "in_conflict", "merged", "expired", "forgotten"]
 
 
+ReceiptDecision = Literal["DELETION_PENDING", "deletion_propagated", "deletion_purged", "closed_unproven"]
+
+
 class Message(TypedDict):
     """One message of a turn; `message_id` is yours, `origin` follows from the role where it is left out."""
 
@@ -200,9 +203,15 @@ def receipt(receipt_id: UUID) -> Call[answers.Receipt]:
     return Call("GET", f"/v1/receipts/{receipt_id}", answers.Receipt)
 
 
-def receipts(limit: int, cursor: str | None) -> Call[answers.ReceiptPage]:
+def receipts(limit: int, cursor: str | None, decision: ReceiptDecision | None) -> Call[answers.ReceiptPage]:
     """List receipts."""
-    return Call("GET", "/v1/receipts", answers.ReceiptPage, params=_some(limit=limit, cursor=cursor))
+    params = _some(limit=limit, cursor=cursor, decision=decision)
+    return Call("GET", "/v1/receipts", answers.ReceiptPage, params=params)
+
+
+def close_receipt(receipt_id: UUID) -> Call[answers.Receipt]:
+    """Close a deletion unproven; again gives the same receipt."""
+    return Call("POST", f"/v1/receipts/{receipt_id}/close", answers.Receipt)
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,16 @@ import httpx
 
 from cenotaph import answers, calls
 from cenotaph.auth import BearerAuth
-from cenotaph.calls import ExportPurpose, MemoryStatus, RankingPreset, RecallRole, TaskStart, Turn, What
+from cenotaph.calls import (
+    ExportPurpose,
+    MemoryStatus,
+    RankingPreset,
+    RecallRole,
+    ReceiptDecision,
+    TaskStart,
+    Turn,
+    What,
+)
 from cenotaph.transport import PATIENT, AsyncSender, Retry, Sender
 
 TokenRole = Literal["agent", "person", "auditor", "workflow"]
@@ -234,9 +243,15 @@ class Cenotaph:
         """Show how far one deletion has come."""
         return self._sender.send(calls.receipt(receipt_id))
 
-    def receipts(self, *, limit: int = 50, cursor: str | None = None) -> answers.ReceiptPage:
-        """List deletions, newest first."""
-        return self._sender.send(calls.receipts(limit, cursor))
+    def receipts(
+        self, *, limit: int = 50, cursor: str | None = None, decision: ReceiptDecision | None = None
+    ) -> answers.ReceiptPage:
+        """List deletions, newest first: all, or those that have come so far."""
+        return self._sender.send(calls.receipts(limit, cursor, decision))
+
+    def close_receipt(self, receipt_id: UUID) -> answers.Receipt:
+        """Close a deletion of which a layer can never prove anything. Takes the role `person`."""
+        return self._sender.send(calls.close_receipt(receipt_id))
 
     def close(self) -> None:
         """Close the connections, also those of every `for_subject`."""
@@ -452,9 +467,15 @@ class AsyncCenotaph:
         """Show how far one deletion has come."""
         return await self._sender.send(calls.receipt(receipt_id))
 
-    async def receipts(self, *, limit: int = 50, cursor: str | None = None) -> answers.ReceiptPage:
-        """List deletions, newest first."""
-        return await self._sender.send(calls.receipts(limit, cursor))
+    async def receipts(
+        self, *, limit: int = 50, cursor: str | None = None, decision: ReceiptDecision | None = None
+    ) -> answers.ReceiptPage:
+        """List deletions, newest first: all, or those that have come so far."""
+        return await self._sender.send(calls.receipts(limit, cursor, decision))
+
+    async def close_receipt(self, receipt_id: UUID) -> answers.Receipt:
+        """Close a deletion of which a layer can never prove anything. Takes the role `person`."""
+        return await self._sender.send(calls.close_receipt(receipt_id))
 
     async def close(self) -> None:
         """Close the connections, also those of every `for_subject`."""

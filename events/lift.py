@@ -117,6 +117,7 @@ STEPS: Steps = {
     ("turn_considered", 1): Step(
         lambda old: {**old, "fallback": None, "notes": {}}
     ),  # no extractor stood in for another
+    ("erasure_verified", 1): Step(),  # there was one receipt only
     ("tombstoned", 1): Step(),  # it always was one memory
 }
 """What happened to the vocabulary since its events were first written."""

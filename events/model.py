@@ -746,11 +746,16 @@ class LayerFinding(Frozen):
 
 
 class ErasureVerified(Event):
-    """A signed receipt (R42): `statement` is the signed JSON, `signature` Ed25519 over its UTF-8 bytes, base64."""
+    """A signed receipt (R42): `statement` is the signed JSON, `signature` Ed25519 over its UTF-8 bytes, base64.
+
+    First `deletion_propagated`: no read path returns it. Then `deletion_purged`: the bytes are gone too; or the person
+    closed as `closed_unproven` what a layer can never prove.
+    """
 
     type = "erasure_verified"
+    schema_version: ClassVar[int] = 2
     tombstone: EventId
-    decision: Literal["deletion_propagated"]
+    decision: Literal["deletion_propagated", "deletion_purged", "closed_unproven"]
     statement: str
     signature: str
     signing_key: str

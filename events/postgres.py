@@ -35,7 +35,7 @@ _GONE = (
 class Connection(Protocol):
     """What we use of an asyncpg connection."""
 
-    async def execute(self, query: str, *args: Any) -> str: ...  # noqa: ANN401, D102 - asyncpg's own signature
+    async def execute(self, query: str, *args: Any, timeout: float | None = None) -> str: ...  # noqa: ANN401, ASYNC109, D102 - asyncpg's own signature
 
     async def fetch(self, query: str, *args: Any) -> list[Row]: ...  # noqa: ANN401, D102 - asyncpg's own signature
 

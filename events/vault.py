@@ -7,7 +7,7 @@ sealed; `events/roll.py` makes copies of the vault useless too.
 import os
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from contextlib import suppress
-from datetime import datetime
+from datetime import datetime, timedelta
 from uuid import UUID, uuid4
 
 import asyncpg
@@ -18,7 +18,7 @@ from events.errors import EpochGoneError, ErasedError, ScopeError, TamperError, 
 from events.keyring import KEY, LOOKUP, Keyring, PersonKey, find_names, intern_names, open_person
 from events.leases import AHEAD, Lease, Leases
 from events.model import KeyId, Scope, SubjectId, TenantId
-from events.postgres import Database, Row, readers_of
+from events.postgres import Connection, Database, Row, readers_of
 from events.provider import Provider
 
 _TENANT_ITSELF = UUID(int=0)
@@ -201,6 +201,26 @@ class Vault:
         async with self._database.connection() as connection:
             born: datetime | None = await connection.fetchval("select min(created_at) from vault.epoch")
         return born
+
+    async def vacuum(self, run: Callable[[Connection], Awaitable[None]]) -> datetime:
+        """Let the vault's tables be vacuumed; return up to which moment what was removed is out of their pages."""
+        async with self._database.connection() as connection:
+            covered: datetime = await connection.fetchval("select vault.oldest_transaction_v1()")
+            await run(connection)
+        return covered
+
+    async def dead_before(self, copies: timedelta) -> datetime | None:
+        """Say before which moment no key that was destroyed opens any more, from any copy; None where nothing says so.
+
+        That is the birth of the oldest epoch, once those before it are destroyed, copies of their secrets included.
+        """
+        async with self._database.connection() as connection:
+            born: datetime | None = await connection.fetchval(
+                "select min(created_at) from vault.epoch"
+                " where not exists (select from vault.retired_epoch where destroyed_at is null)"
+            )
+            now: datetime = await connection.fetchval("select clock_timestamp()")
+        return born if born is not None and now - born >= copies else None
 
     async def _person_key(self, scope: Scope, generation: int | None) -> PersonKey | None:
         """Read and open a generation of a person's key, the newest where none is named; None where it is gone."""

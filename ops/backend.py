@@ -48,7 +48,7 @@ from services.wire.facts import FactAnswer, SystemFact, fact_name
 from services.wire.inbox import InboxEntry, InboxPage, SettledView
 from services.wire.memories import MemoryDetail, MemoryPage, MemoryStatus, SuspensionView
 from services.wire.recall import ContextAnswer, ContextRequest, SearchAnswer, SearchRequest
-from services.wire.receipts import ReceiptPage, ReceiptView, What, WholePreview
+from services.wire.receipts import Decision, Deletions, ReceiptPage, ReceiptView, What, WholePreview
 from services.wire.tasks import TaskChange, TaskPage, TaskStart, TaskView
 from services.wire.traces import TraceView
 from services.wire.turns import TurnAnswer, TurnIn, TurnOutcome
@@ -318,7 +318,7 @@ class System:
         deadline = asyncio.get_running_loop().time() + _ERASED_WITHIN_S
         while True:
             receipt = await self.receipt_book.show(scope, tombstone)
-            done = receipt is not None and receipt.decision == "deletion_propagated"
+            done = receipt is not None and receipt.decision != "DELETION_PENDING"
             if done or asyncio.get_running_loop().time() > deadline:
                 return receipt
             await asyncio.sleep(_POLL_S)
@@ -339,9 +339,38 @@ class System:
         """Show how far one deletion has come."""
         return await self.receipt_book.show(scope, receipt_id)
 
-    async def receipts(self, scope: Scope, limit: int, cursor: str | None) -> ReceiptPage:
+    async def close_receipt(self, scope: Scope, receipt_id: EventId) -> ReceiptView | None:
+        """Ask to close a deletion, and give the erasing worker a moment to sign that."""
+        if not await self.receipt_book.close(scope, receipt_id):
+            return None
+        deadline = asyncio.get_running_loop().time() + _ERASED_WITHIN_S
+        while True:
+            receipt = await self.receipt_book.show(scope, receipt_id)
+            if receipt is None or receipt.end is not None or asyncio.get_running_loop().time() > deadline:
+                return receipt
+            await asyncio.sleep(_POLL_S)
+
+    async def deletions(self) -> Deletions:
+        """Count the deletions that are not proven.
+
+        Raises:
+            UnavailableError: the log does not answer.
+        """
+        async with asyncio.timeout(_SIGN_S), self.reader.connection() as connection:
+            row = await connection.fetchrow("select * from ops.count_erasures_v1()")
+        return Deletions.model_validate(dict(row or {}))
+
+    async def receipts(
+        self,
+        scope: Scope,
+        limit: int,
+        cursor: str | None,
+        *,
+        decision: Decision | None = None,
+        since: datetime | None = None,
+    ) -> ReceiptPage:
         """List receipts, newest first."""
-        return await self.receipt_book.page(scope, limit, cursor)
+        return await self.receipt_book.page(scope, limit, cursor, decision=decision, since=since)
 
     async def subject(self, tenant_id: TenantId, outside: str) -> SubjectId:
         """Return the internal id of a person, made on first use."""

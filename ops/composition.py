@@ -62,9 +62,11 @@ from services.forgetting.keywords import KeywordProbe
 from services.forgetting.layers import Registry
 from services.forgetting.letters import DeadLetterProbe, DeadLetters
 from services.forgetting.previews import Previews
+from services.forgetting.purge import Purger
 from services.forgetting.queues import QueueProbe
 from services.forgetting.receipt import Signer
 from services.forgetting.receipts import Receipts
+from services.forgetting.reclaim import Reclaiming, Vacuumed, VaultTables, VectorFiles
 from services.forgetting.retention import Retention
 from services.forgetting.second_place import Tombstones
 from services.forgetting.semantic import Answer, ReadPathProbe, VectorLayer, VectorLayerProbe
@@ -105,7 +107,7 @@ from services.upkeep.rules import UpkeepRules, shipped_rules
 from services.upkeep.tiers import Tiers, Use
 from services.upkeep.withdrawal import Withdrawal
 from services.wire.limits import Limits
-from workers import backups, compare, erase, project, remember, rewrite, roll, seal, upkeep
+from workers import backups, compare, erase, project, reclaim, remember, rewrite, roll, seal, upkeep
 from workers.delivery import Delivery, Route
 from workers.ingest import TurnStream
 from workers.jobs import ERASE, REMEMBER, TURNS, Jobs
@@ -550,7 +552,7 @@ class Composition:
         return {
             # what starts last is stopped first: the last checkpoint covers all that was sealed
             "seal": ([self._checkpoint, lambda: seal.seal(Sealer(self.log("sealer")))], []),
-            "project": ([self._project, *comparing], []),
+            "project": ([self._project, self._reclaim_vectors, *comparing], []),
             "ingest": ([self._rewrite], [lambda: self._turns().route()]),
             "remember": (
                 [self._sweep],
@@ -558,7 +560,11 @@ class Composition:
             ),
             "upkeep": ([self._upkeep, self._expire_backup_keys], []),
             "erase": (
-                [lambda: erase.resume(self.finisher), lambda: erase.locate(self.locator, self.log("eraser").url)],
+                [
+                    lambda: erase.resume(self.finisher),
+                    lambda: erase.locate(self.locator, self.log("eraser").url),
+                    self._reclaim_tables,
+                ],
                 [lambda: erase.EraseJobs(self.finisher, self.letters).route()],
             ),
             "roll": ([lambda: roll.roll(self.roller, self.schedule)], []),
@@ -657,6 +663,45 @@ class Composition:
 
     async def _expire_backup_keys(self) -> None:
         await backups.expire(BackupKeys(self.log("eraser")), self.settings.upkeep_every_s)
+
+    @cached_property
+    def purger(self) -> Purger:
+        """Signs second receipts."""
+        queues = QueueProbe(self.endpoints.redis_url)
+        self._closers.append(queues.close)
+        return Purger(
+            self.log("eraser"),
+            self.vault("opener"),
+            queues,
+            Signer(self.settings.keys),
+            copies=self.schedule.copies,
+            within=timedelta(hours=self.settings.purge_within_h),
+        )
+
+    @property
+    def reclaiming_tables(self) -> Reclaiming:
+        """Vacuums the tables of both clusters."""
+        eraser = self.log("eraser")
+        return Reclaiming(eraser, Vacuumed(eraser), VaultTables(self.vault("eraser")))
+
+    @property
+    def reclaiming_vectors(self) -> Reclaiming:
+        """Writes the vector index anew, in the process that writes to it."""
+        projector = self.log("projector")
+        return Reclaiming(projector, VectorFiles(Follower(self.vectors, projector), projector))
+
+    async def _reclaim_tables(self) -> None:
+        tables = self.reclaiming_tables
+
+        async def step() -> int:
+            await tables.step()
+            await self.append_only_file.reclaim()
+            return await self.purger.step()
+
+        await reclaim.reclaim(step, self.settings.purge_every_s)
+
+    async def _reclaim_vectors(self) -> None:
+        await reclaim.reclaim(self.reclaiming_vectors.step, self.settings.purge_every_s)
 
     async def _rewrite(self) -> None:
         await rewrite.rewrite(self.append_only_file, self.settings.rewrite_every_s)

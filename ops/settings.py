@@ -122,6 +122,8 @@ class Settings(BaseSettings):
     reclaim_idle_ms: Count = 30_000
     sweep_after_s: Count = 10
     rewrite_every_s: Count = 60
+    purge_every_s: Count = 3_600
+    purge_within_h: Count = 48
     message_days: Count = 30
     read_days: Count = 30
     recall_cache_s: Annotated[int, Field(ge=0)] = 300

@@ -172,13 +172,23 @@ begin
   end loop;
 end $$;
 
+-- When the oldest transaction began that may still see removed rows; now, where there is none.
+create function vault.oldest_transaction_v1() returns timestamptz
+language sql security definer set search_path = pg_catalog, pg_temp as $$
+  select least(clock_timestamp(), (select min(xact_start) from pg_stat_activity
+    where pid <> pg_backend_pid() and (backend_xmin is not null or backend_xid is not null)),
+    (select min(prepared) from pg_prepared_xacts))
+$$;
+
 grant usage on schema vault to vault_keeper, vault_opener, vault_eraser, vault_roller;
 grant select on all tables in schema vault to vault_keeper, vault_opener, vault_eraser, vault_roller;
 grant insert on vault.epoch, vault.tenant, vault.person, vault.data_key, vault.alias to vault_keeper;
 grant insert on vault.data_key, vault.person to vault_eraser; -- probe keys, of a whole person's under a scratch one
 grant delete on vault.data_key to vault_eraser;
 revoke all on all functions in schema vault from public;
-grant execute on function vault.erase_person_v1, vault.bar_tenant_v1, vault.drop_tenant_v1, vault.discard_v1 to vault_eraser;
+grant execute on function vault.erase_person_v1, vault.bar_tenant_v1, vault.drop_tenant_v1, vault.discard_v1,
+  vault.oldest_transaction_v1 to vault_eraser;
 grant insert, update, delete on vault.tenant, vault.person, vault.epoch, vault.due to vault_roller;
 grant insert, update on vault.retired_epoch to vault_roller;
 grant update on vault.data_key to vault_roller; -- it rewraps data keys and destroys none
+grant maintain on all tables in schema vault to vault_eraser;

@@ -129,7 +129,7 @@ async def _forget(person: AsyncCenotaph, memory_id: UUID, clocks: Clocks) -> Non
     clocks.add("forget_tombstone", (receipt.requested_at - posted).total_seconds())
 
     async def look() -> bool:
-        return (await person.receipt(receipt.receipt_id)).decision == "deletion_propagated"
+        return (await person.receipt(receipt.receipt_id)).decision != "DELETION_PENDING"
 
     await _until(look, f"receipt {receipt.receipt_id} stays pending")
     clocks.note("forget_receipt", begun)

@@ -1,7 +1,7 @@
 """The command line: `cenotaph`."""
 
 from ops.cli import export as exporting
-from ops.cli import keys, letters
+from ops.cli import keys, letters, receipts
 from ops.cli import layers as foreign
 from ops.cli.access import create, forget_tenant, system, tenant, token
 from ops.cli.audit import audit
@@ -12,7 +12,7 @@ from ops.cli.demo import demo
 from ops.cli.diff import diff
 from ops.cli.errors import App
 from ops.cli.evaluate import evaluate
-from ops.cli.forget import forget, receipts, resume, suspend
+from ops.cli.forget import forget, resume, suspend
 from ops.cli.inbox import confirm, consent, explain, inbox, refuse, suppress
 from ops.cli.ingest import ingest
 from ops.cli.memory import memories, recall, remember
@@ -38,7 +38,7 @@ app = App(
     add_completion=False,
 )
 for command in (
-    *(demo, up, down, status, remember, recall, memories, where, forget, suspend, resume, receipts, ingest),
+    *(demo, up, down, status, remember, recall, memories, where, forget, suspend, resume, ingest),
     *(inbox, confirm, refuse, consent, suppress, explain, trace, tasks),
     *(replay, verify, rebuild, upkeep, backup, restore, migrate, api, worker, token),
 ):
@@ -59,6 +59,9 @@ app.add_typer(foreign.layers, name="layers")
 for name, action in exporting.COMMANDS.items():
     exporting.exports.command(name)(expanded(action))
 app.add_typer(exporting.exports, name="export")
+for name, command in receipts.COMMANDS.items():
+    receipts.receipts.command(name)(expanded(command))
+app.add_typer(receipts.receipts, name="receipts")
 for name, action in keys.COMMANDS.items():
     keys.keys.command(name)(expanded(action))
 app.add_typer(keys.keys, name="keys")

@@ -1,7 +1,9 @@
-"""`cenotaph forget`, `suspend`, `receipts`: forget or set aside, watch a receipt fill, check its signature."""
+"""`cenotaph forget`, `suspend`, `resume`: forget or set aside, watch a receipt fill, check its signature."""
 
+import json
 import time
 from collections.abc import Callable, Iterator
+from hashlib import sha256
 from pathlib import Path
 from typing import Annotated
 from uuid import UUID
@@ -11,16 +13,16 @@ from rich.live import Live
 from rich.table import Table
 
 from cenotaph import answers
-from cenotaph.calls import What
+from cenotaph.calls import ReceiptDecision, What
 from cenotaph.client import Cenotaph
 from events.errors import CenotaphError, TamperError
 from ops import logs
-from ops.cli.options import Door, Json, Person
-from ops.cli.output import out, plain, print_json, print_table
+from ops.cli.options import Door, Person
+from ops.cli.output import out, plain, print_table
 from ops.cli.places import find_door, memory, settings_of
 from services.forgetting.receipt import verify
 
-DONE = "deletion_propagated"
+PENDING = "DELETION_PENDING"
 _POLL_S = 0.1
 _PAGE = 100
 _BLINK_S, _LONGEST_S = 0.03, 1.0
@@ -61,10 +63,10 @@ def forget(
         asked = _one(own, memory_id, yes=yes) if memory_id is not None else _many(own, what, yes=yes)
         for receipt in asked:
             seen = watch(own, receipt, wait)
-            if seen.decision != DONE:
+            if seen.decision == PENDING:
                 raise CenotaphError(
                     f"the deletion is not finished after {wait:.0f} s; it goes on:"
-                    f" `cenotaph receipts {seen.receipt_id}`"
+                    f" `cenotaph receipts watch {seen.receipt_id}`"
                 )
             check(seen, settings_of(person.data).keys / "receipts.pub")
             out.print(f"[green]signature verified[/]  receipt {seen.receipt_id}")
@@ -90,7 +92,7 @@ def forget_whole(
     out.out(receipt.capability)
     with Cenotaph(find_door(door)[0], token=receipt.capability, timeout_s=30) as left:
         seen = watch(left, receipt, wait)
-    if seen.decision != DONE:
+    if seen.decision == PENDING:
         raise CenotaphError(f"the deletion is not finished after {wait:.0f} s; it goes on")
     check(seen, settings_of(door.data).keys / "receipts.pub")
     out.print(f"[green]signature verified[/]  receipt {seen.receipt_id}")
@@ -144,7 +146,7 @@ def watch(own: Cenotaph, receipt: answers.Receipt, wait_s: float) -> answers.Rec
     """Ask for a receipt until it is signed or time is up, and show it as it fills."""
     deadline = time.monotonic() + wait_s
     with Live(table_of(receipt, 0), console=out, auto_refresh=False, transient=True) as live:
-        while receipt.decision != DONE and time.monotonic() < deadline:
+        while receipt.decision == PENDING and time.monotonic() < deadline:
             time.sleep(_POLL_S)
             receipt = own.receipt(receipt.receipt_id)
         for pause, table in frames(receipt):
@@ -166,8 +168,27 @@ def check(receipt: answers.Receipt, public: Path) -> None:
     """
     named = receipt.signing_key or ""
     known = public.read_text(encoding="ascii").strip() if public.exists() else named
-    if known != named or not verify(receipt.statement or "", receipt.signature or "", known):
+    statements = [(receipt.statement or "", receipt.signature or "")]
+    if receipt.end is not None:
+        statements.append((receipt.end.statement, receipt.end.signature))
+    if known != named or not all(verify(statement, signature, known) for statement, signature in statements):
         raise TamperError(f"the signature of receipt {receipt.receipt_id} does not hold; do not rely on it")
+
+
+def signed(receipt: answers.Receipt) -> str:
+    """Say what a checked receipt states: its own words, not those around them.
+
+    Raises:
+        TamperError: the second statement is about another first one.
+    """
+    first = json.loads(receipt.statement or "{}")
+    said = f"{first['receipt_id']}  {first['decision']} {first['propagated_at']}"
+    if receipt.end is None:
+        return said
+    end = json.loads(receipt.end.statement)
+    if end["first_sha256"] != sha256((receipt.statement or "").encode()).hexdigest():
+        raise TamperError(f"the two statements of receipt {receipt.receipt_id} do not belong together")
+    return f"{said}  {end['decision']} {end['at']}"
 
 
 def frames(receipt: answers.Receipt) -> Iterator[tuple[float, Table]]:
@@ -198,36 +219,11 @@ def _in_order(receipt: answers.Receipt) -> list[answers.Layer]:
     return sorted(receipt.layers, key=lambda layer: layer.at)
 
 
-def receipts(
-    receipt_id: Annotated[UUID | None, typer.Argument(help="One receipt; without it, all.", metavar="[ID]")] = None,
-    *,
-    person: Person,
-    json: Json = False,
-) -> None:
-    """List deletions, newest first, or show one with what every layer answered."""
-    logs.configure("warning")
-    with memory(person) as own:
-        found = every_receipt(own) if receipt_id is None else [own.receipt(receipt_id)]
-    if json:
-        print_json(found)
-    elif receipt_id is None:
-        table = Table("receipt", "memory", "decision", "requested", box=None, pad_edge=False)
-        for each in found:
-            requested = each.requested_at.isoformat(timespec="seconds")
-            table.add_row(str(each.receipt_id), str(each.memory_id or each.scope), each.decision, requested)
-        print_table(table)
-    else:
-        print_table(table_of(found[0]))
-        if found[0].decision == DONE:
-            check(found[0], settings_of(person.data).keys / "receipts.pub")
-            out.print("[green]signature verified[/]")
-
-
-def every_receipt(own: Cenotaph) -> list[answers.Receipt]:
+def every_receipt(own: Cenotaph, decision: ReceiptDecision | None = None) -> list[answers.Receipt]:
     """Collect all pages."""
-    page = own.receipts(limit=_PAGE)
+    page = own.receipts(limit=_PAGE, decision=decision)
     found = list(page.receipts)
     while page.next_cursor is not None:
-        page = own.receipts(limit=_PAGE, cursor=page.next_cursor)
+        page = own.receipts(limit=_PAGE, cursor=page.next_cursor, decision=decision)
         found += page.receipts
     return found

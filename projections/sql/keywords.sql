@@ -21,6 +21,7 @@ end $$;
 create policy system on {schema}.entry to cenotaph_projector, cenotaph_prober using (true) with check (true);
 create policy reader on {schema}.entry for select to cenotaph_reader using (
   tenant_id = current_setting('cenotaph.tenant')::uuid and subject_id = current_setting('cenotaph.subject')::uuid);
-grant usage on schema {schema} to cenotaph_reader, cenotaph_projector, cenotaph_prober;
+grant usage on schema {schema} to cenotaph_reader, cenotaph_projector, cenotaph_prober, cenotaph_eraser;
 grant select on {schema}.entry to cenotaph_reader, cenotaph_prober;
 grant select, insert, update, delete on {schema}.entry to cenotaph_projector;
+grant maintain on all tables in schema {schema} to cenotaph_eraser;

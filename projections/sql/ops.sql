@@ -82,9 +82,23 @@ create table ops.erasure (
   tried_at      timestamptz,
   statement     text,
   signature     text,
-  signing_key   text
+  signing_key   text,
+  purged_at     timestamptz, -- the second receipt: its bytes are gone too
+  close_asked_at timestamptz, -- or the person asked to close it unproven
+  closed_at     timestamptz,  -- and that is signed
+  purge_layers  jsonb not null default '[]',
+  second_statement text,
+  second_signature text
 );
 create index erasure_pending on ops.erasure (requested_at) where propagated_at is null;
+create index erasure_unpurged on ops.erasure (propagated_at) where purged_at is null and closed_at is null;
+
+-- up to which moment what was removed from a layer is out of its files
+create table ops.reclaimed (
+  layer   text primary key,
+  covered timestamptz not null,
+  at      timestamptz not null default clock_timestamp()
+);
 create index erasure_person on ops.erasure (tenant_id, subject_id, requested_at desc);
 
 -- messages that could not be handled: content sealed under a key of their own, secrets replaced before
@@ -213,6 +227,34 @@ $$;
 revoke all on function ops.count_whole_v1 from public;
 grant execute on function ops.count_whole_v1 to cenotaph_reader;
 
+-- When the oldest transaction began that may still see removed rows; now, where there is none.
+create function ops.oldest_transaction_v1() returns timestamptz
+language sql security definer set search_path = pg_catalog, pg_temp as $$
+  select least(clock_timestamp(), (select min(xact_start) from pg_stat_activity
+    where pid <> pg_backend_pid() and (backend_xmin is not null or backend_xid is not null)),
+    (select min(prepared) from pg_prepared_xacts))
+$$;
+-- Count the deletions that are not proven yet, and since when: for whoever watches.
+create function ops.count_erasures_v1()
+returns table (pending bigint, pending_since timestamptz, unpurged bigint, unpurged_since timestamptz)
+language sql stable security definer set search_path = pg_catalog, pg_temp as $$
+  select count(*) filter (where e.propagated_at is null), min(e.requested_at) filter (where e.propagated_at is null),
+         count(*) filter (where e.propagated_at is not null), min(e.propagated_at)
+  from ops.erasure e where (e.propagated_at is null or e.purged_at is null) and e.closed_at is null
+$$;
+-- When the last first receipt was signed that still waits for its second: up to there files are to be rewritten.
+create function ops.purge_wanted_v1() returns timestamptz
+language sql stable security definer set search_path = pg_catalog, pg_temp as $$
+  select max(propagated_at) from ops.erasure where purged_at is null and closed_at is null
+$$;
+revoke all on function ops.oldest_transaction_v1, ops.count_erasures_v1, ops.purge_wanted_v1 from public;
+grant execute on function ops.purge_wanted_v1 to cenotaph_eraser, cenotaph_projector;
+grant execute on function ops.oldest_transaction_v1 to cenotaph_eraser;
+grant execute on function ops.count_erasures_v1 to cenotaph_reader;
+grant select, insert, update on ops.reclaimed to cenotaph_eraser, cenotaph_projector;
+grant maintain on all tables in schema ops to cenotaph_eraser;
+grant maintain on log.body, log.stream, log.fence to cenotaph_eraser;
+
 grant usage on schema ops to cenotaph_reader, cenotaph_appender, cenotaph_projector, cenotaph_eraser, cenotaph_prober;
 grant select on ops.api_key to cenotaph_reader;
 grant select (tenant_id) on ops.api_key to cenotaph_eraser, cenotaph_prober;
@@ -221,7 +263,7 @@ grant select, insert on ops.read, ops.locating to cenotaph_reader;
 revoke all on all functions in schema ops from public;
 grant execute on function ops.record_read_v1 to cenotaph_reader;
 grant execute on function ops.lock_reads_v1 to cenotaph_eraser;
-grant select on ops.erasure to cenotaph_reader;
+grant select, update (close_asked_at) on ops.erasure to cenotaph_reader;
 grant select, update, delete on ops.read, ops.locating to cenotaph_eraser;
 grant select, insert on ops.export, ops.exported to cenotaph_reader;
 grant update (digest) on ops.export to cenotaph_reader;

@@ -59,3 +59,4 @@ end $$;
 grant usage on schema {schema} to cenotaph_reader, cenotaph_projector, cenotaph_prober, cenotaph_eraser;
 grant select on all tables in schema {schema} to cenotaph_reader, cenotaph_prober, cenotaph_eraser;
 grant select, insert, update, delete on all tables in schema {schema} to cenotaph_projector;
+grant maintain on all tables in schema {schema} to cenotaph_eraser;

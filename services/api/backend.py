@@ -17,7 +17,7 @@ from services.wire.facts import FactAnswer, SystemFact
 from services.wire.inbox import InboxPage, SettledView
 from services.wire.memories import MemoryDetail, MemoryPage, MemoryStatus, SuspensionView
 from services.wire.recall import ContextAnswer, ContextRequest, SearchAnswer, SearchRequest
-from services.wire.receipts import ReceiptPage, ReceiptView, What, WholePreview
+from services.wire.receipts import Decision, Deletions, ReceiptPage, ReceiptView, What, WholePreview
 from services.wire.tasks import TaskChange, TaskPage, TaskStart, TaskView
 from services.wire.traces import TraceView
 from services.wire.turns import TurnAnswer, TurnIn, TurnOutcome
@@ -232,8 +232,28 @@ class Backend(Protocol):
         """Show how far one deletion has come."""
         ...
 
-    async def receipts(self, scope: Scope, limit: int, cursor: str | None) -> ReceiptPage:
-        """List receipts, newest first.
+    async def close_receipt(self, scope: Scope, receipt_id: EventId) -> ReceiptView | None:
+        """Close, as the person, a deletion of which a layer can never prove anything.
+
+        Raises:
+            BadInputError: Every layer can, or one says that something is still there.
+        """
+        ...
+
+    async def deletions(self) -> Deletions:
+        """Count the deletions of everybody that are not proven, and since when."""
+        ...
+
+    async def receipts(
+        self,
+        scope: Scope,
+        limit: int,
+        cursor: str | None,
+        *,
+        decision: Decision | None = None,
+        since: datetime | None = None,
+    ) -> ReceiptPage:
+        """List receipts, newest first: all, those that have come so far, those asked for since a moment.
 
         Raises:
             BadInputError: The cursor is not one this method gave out.

@@ -8,6 +8,7 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
 from events.checkpointer import Coverage
 from services.replay.standing import Standing
+from services.wire.receipts import Deletions
 
 _METHODS = frozenset({"DELETE", "GET", "HEAD", "OPTIONS", "PATCH", "POST", "PUT"})
 
@@ -39,12 +40,30 @@ class RequestMetrics:
         self._uncovered = Gauge(
             "cenotaph_events_without_checkpoint", "Sealed events that no signed checkpoint covers.", registry=registry
         )
+        self._deletions = Gauge("cenotaph_deletions", "Deletions not proven yet.", ("waiting_for",), registry=registry)
+        self._deletion_age = Gauge(
+            "cenotaph_deletion_age_seconds", "Age of the oldest of them.", ("waiting_for",), registry=registry
+        )
 
     def cover(self, found: Coverage | None) -> None:
         """Show how far the signed checkpoints reach; NaN where that is not known, or there is none."""
         signed = None if found is None else found.signed_at
         self._signed.set(math.nan if signed is None else (datetime.now(UTC) - signed).total_seconds())
         self._uncovered.set(math.nan if found is None else found.uncovered)
+
+    def note_deletions(self, found: Deletions | None) -> None:
+        """Show how many deletions wait for their first receipt, and for their second; NaN where nobody knows."""
+        waiting: dict[str, tuple[float, datetime | None]]
+        waiting = {"propagation": (math.nan, None), "purge": (math.nan, None)}
+        if found is not None:
+            waiting = {
+                "propagation": (found.pending, found.pending_since),
+                "purge": (found.unpurged, found.unpurged_since),
+            }
+        for name, (count, since) in waiting.items():
+            self._deletions.labels(name).set(count)
+            age = 0.0 if since is None else (datetime.now(UTC) - since).total_seconds()
+            self._deletion_age.labels(name).set(math.nan if found is None else age)
 
     def note_epoch(self, born: datetime | None) -> None:
         """Show how old the oldest epoch is; NaN where that is not known, or there is none."""

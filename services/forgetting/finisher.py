@@ -111,6 +111,7 @@ class Finisher:
                 """select s.position from log.event e left join ops.erasure o on o.tombstone = e.event_id
                    cross join lateral (select position from log.sealed where seq = e.seq limit 1) s
                    where e.type = 'tombstoned' and (o.propagated_at is null or o.probe_key is not null)
+                     and o.closed_at is null
                      and coalesce(o.tried_at, e.recorded_at) < clock_timestamp()
                        - least(interval '5 minutes', interval '1 second' * power(2, least(coalesce(o.attempts, 0), 9)))
                    order by s.position limit $1""",

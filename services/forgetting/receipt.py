@@ -6,6 +6,7 @@ The statement is canonical JSON; the signature is Ed25519 (RFC 8032) over its UT
 from base64 import b64decode, b64encode
 from collections.abc import Sequence
 from datetime import datetime
+from hashlib import sha256
 from pathlib import Path
 from typing import Literal
 
@@ -97,6 +98,28 @@ def keys_die_by(schedule: Schedule, moment: datetime, findings: Sequence[LayerFi
     """Say by when no copy made before a moment opens: the next roll, or when the keys of the listed backups end."""
     lives = [copy.keys_die_by for finding in findings for copy in finding.copies if copy.keys_die_by is not None]
     return max(schedule.keys_die_by(moment), *lives) if lives else schedule.keys_die_by(moment)
+
+
+def second_statement(
+    tombstone: StoredEvent, findings: Sequence[LayerFinding], decision: str, at: datetime, first: str | None
+) -> str:
+    """Write what is signed when the bytes are gone, or when the person closes what cannot be proven.
+
+    It names the first statement by its SHA-256, so that the two cannot be put together otherwise.
+    """
+    return encode(
+        {
+            "schema": "cenotaph.receipt.end/1",
+            "receipt_id": tombstone.event_id,
+            "tenant_id": tombstone.scope.tenant_id,
+            "tombstone_version": tombstone.version,
+            "tombstone_position": tombstone.position,
+            "layers": [finding.model_dump(mode="json", exclude_none=True) for finding in findings],
+            "decision": decision,
+            "first_sha256": None if first is None else sha256(first.encode()).hexdigest(),
+            "at": at,
+        }
+    ).decode()
 
 
 class Signer:

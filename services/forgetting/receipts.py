@@ -9,12 +9,12 @@ import orjson
 from events.errors import BadInputError, ErasedError
 from events.log import read_events
 from events.model import EventId, LayerFinding, Scope, Tombstoned, TurnId
-from events.postgres import Connection, Database
+from events.postgres import Connection, Database, Row
 from events.schedule import Schedule
 from events.vault import Vault
 from services.forgetting.receipt import OUT_OF_SCOPE, keys_die_by
 from services.wire.cursor import FOREIGN, cursor_of, read_cursor
-from services.wire.receipts import LayerView, ReceiptPage, ReceiptView
+from services.wire.receipts import Decision, LayerView, ReceiptEnd, ReceiptPage, ReceiptView
 
 
 class Receipts:
@@ -36,8 +36,39 @@ class Receipts:
         async with self._reader.transaction(scope) as connection:
             return await self._view(connection, scope, receipt_id)
 
-    async def page(self, scope: Scope, limit: int, cursor: str | None) -> ReceiptPage:
-        """List deletions, newest first.
+    async def close(self, scope: Scope, receipt_id: EventId) -> bool:
+        """Ask to close, as the person, what a layer can never prove; False where there is no such deletion.
+
+        Raises:
+            BadInputError: it is proven, or a layer says that something is still there.
+        """
+        async with self._reader.transaction(scope) as connection:
+            row = await connection.fetchrow("select * from ops.erasure where tombstone = $1", receipt_id)
+            if row is None:
+                return False
+            states = {LayerFinding.model_validate(each).state for each in row["layers"]}
+            if "present" in states:
+                raise BadInputError("a layer says that something is still there; that is no case for closing")
+            if _decision(row) == "DELETION_PENDING" and "cannot_prove" not in states:
+                raise BadInputError("every layer that answered can prove it; wait, the deletion goes on by itself")
+            if row["purged_at"] is None:
+                await connection.execute(
+                    "update ops.erasure set close_asked_at = coalesce(close_asked_at, clock_timestamp())"
+                    " where tombstone = $1",
+                    receipt_id,
+                )
+        return True
+
+    async def page(
+        self,
+        scope: Scope,
+        limit: int,
+        cursor: str | None,
+        *,
+        decision: Decision | None = None,
+        since: datetime | None = None,
+    ) -> ReceiptPage:
+        """List deletions, newest first: all, those that have come so far, those asked for since a moment.
 
         Raises:
             BadInputError: the cursor is not one this method gave out.
@@ -46,15 +77,21 @@ class Receipts:
         at, last = before or (None, None)
         async with self._reader.transaction(scope) as connection:
             rows = await connection.fetch(
-                """select event_id, recorded_at from log.event
-                   where tenant_id = $1 and stream = $2 and type = 'tombstoned'
-                     and ($3::timestamptz is null or (recorded_at, event_id) < ($3, $4::uuid))
-                   order by recorded_at desc, event_id desc limit $5""",
+                """select e.event_id, e.recorded_at from log.event e left join ops.erasure o on o.tombstone = e.event_id
+                   where e.tenant_id = $1 and e.stream = $2 and e.type = 'tombstoned'
+                     and ($3::timestamptz is null or (e.recorded_at, e.event_id) < ($3, $4::uuid))
+                     and ($6::timestamptz is null or e.recorded_at >= $6)
+                     and ($7::text is null or $7 = case when o.purged_at is not null then 'deletion_purged'
+                       when o.closed_at is not null then 'closed_unproven'
+                       when o.propagated_at is not null then 'deletion_propagated' else 'DELETION_PENDING' end)
+                   order by e.recorded_at desc, e.event_id desc limit $5""",
                 scope.tenant_id,
                 f"memory/{scope.subject_id}",
                 at,
                 last,
                 limit + 1,
+                since,
+                decision,
             )
             views = [await self._view(connection, scope, EventId(row["event_id"])) for row in rows[:limit]]
         cursor = cursor_of(rows[limit - 1]["recorded_at"], rows[limit - 1]["event_id"]) if len(rows) > limit else None
@@ -66,8 +103,7 @@ class Receipts:
             return None
         event = tombstone.event
         row = await connection.fetchrow(
-            "select layers, negatives, propagated_at, statement, signature, signing_key"
-            " from ops.erasure where tombstone = $1",
+            "select * from ops.erasure where tombstone = $1",
             receipt_id,
         )
         names = await self._names(scope, event.injected)
@@ -93,20 +129,8 @@ class Receipts:
         findings = [LayerFinding.model_validate(each) for each in row["layers"]]
         return view.model_copy(
             update={
-                "decision": "DELETION_PENDING" if row["propagated_at"] is None else "deletion_propagated",
-                "layers": tuple(
-                    LayerView(
-                        layer=each.layer,
-                        state=each.state,
-                        checks=each.checks,
-                        queries=each.queries,
-                        holders=each.holders,
-                        position=each.position,
-                        copies=each.copies,
-                        at=each.at,
-                    )
-                    for each in findings
-                ),
+                "decision": _decision(row),
+                "layers": _layers(findings),
                 "negative_queries": row["negatives"],
                 "keys_die_by": keys_die_by(self._schedule, datetime.now(UTC), findings)
                 if row["statement"] is None
@@ -115,6 +139,7 @@ class Receipts:
                 "statement": row["statement"],
                 "signature": row["signature"],
                 "signing_key": row["signing_key"],
+                "end": _end(row),
             }
         )
 
@@ -126,6 +151,42 @@ class Receipts:
             return await (await self._vault.keyring(scope)).outside(turns)
         except ErasedError:
             return {}
+
+
+def _decision(row: Row) -> Decision:
+    if row["purged_at"] is not None:
+        return "deletion_purged"
+    if row["closed_at"] is not None:
+        return "closed_unproven"
+    return "DELETION_PENDING" if row["propagated_at"] is None else "deletion_propagated"
+
+
+def _layers(findings: Sequence[LayerFinding]) -> tuple[LayerView, ...]:
+    return tuple(
+        LayerView(
+            layer=each.layer,
+            state=each.state,
+            checks=each.checks,
+            queries=each.queries,
+            holders=each.holders,
+            position=each.position,
+            copies=each.copies,
+            at=each.at,
+        )
+        for each in findings
+    )
+
+
+def _end(row: Row) -> ReceiptEnd | None:
+    at = row["purged_at"] or row["closed_at"]
+    if at is None:
+        return None
+    return ReceiptEnd(
+        layers=_layers([LayerFinding.model_validate(each) for each in row["purge_layers"]]),
+        at=at,
+        statement=row["second_statement"],
+        signature=row["second_signature"],
+    )
 
 
 def _signed(statement: str) -> datetime | None:

@@ -85,8 +85,31 @@ class LayerView(Frozen):
     at: datetime
 
 
+Decision = Literal["DELETION_PENDING", "deletion_propagated", "deletion_purged", "closed_unproven"]
+
+
+class Deletions(Frozen):
+    """How many deletions wait for their first receipt, and for their second, and since when; of everybody, no ids."""
+
+    pending: int
+    pending_since: datetime | None
+    unpurged: int
+    unpurged_since: datetime | None
+
+
+class ReceiptEnd(Frozen):
+    """The second receipt: the bytes are gone too, or the person closed what could not be proven; see `ReceiptView`."""
+
+    layers: tuple[LayerView, ...]
+    at: datetime
+    statement: str
+    signature: str
+
+
 class ReceiptView(Frozen):
     """How far a deletion has come. Signed as soon as the decision is `deletion_propagated`; holds nothing said.
+
+    `end` is the second receipt, signed when the bytes are gone too (`deletion_purged`), or when the person closed it.
 
     `scope` is what was asked for; `memory_id` the first memory of it, None where no memory goes. `keys_die_by` is when
     copies of the destroyed keys, in backups and logs of the vault, are useless too; while pending it is computed as if
@@ -102,7 +125,7 @@ class ReceiptView(Frozen):
     messages: int
     tenant_id: TenantId
     tombstone_version: int
-    decision: Literal["DELETION_PENDING", "deletion_propagated"]
+    decision: Decision
     layers: tuple[LayerView, ...]
     negative_queries: dict[str, int]
     keys_die_by: datetime | None = None
@@ -113,6 +136,7 @@ class ReceiptView(Frozen):
     statement: str | None = None
     signature: str | None = None
     signing_key: str | None = None
+    end: ReceiptEnd | None = None
     capability: str | None = None
 
 

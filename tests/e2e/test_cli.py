@@ -145,9 +145,9 @@ def test_remember_recall_forget(up: Up) -> None:
     assert "deletion_propagated" in shown
     assert "vector_index" in shown
     assert "北京烤鸭" not in ok(up.env, "recall", "晚饭吃什么，北京烤鸭？")
-    (receipt,) = [json.loads(line) for line in ok(up.env, "receipts", "--json").splitlines()]
+    (receipt,) = [json.loads(line) for line in ok(up.env, "receipts", "list", "--json").splitlines()]
     assert receipt["memory_id"] == cited[1]
-    assert "signature verified" in ok(up.env, "receipts", receipt["receipt_id"])
+    assert "signature verified" in ok(up.env, "receipts", "show", receipt["receipt_id"])
 
 
 def test_forgetting_asks_first(up: Up) -> None:
@@ -311,9 +311,9 @@ def test_keys_roll_by_hand(up: Up) -> None:
     assert "epochs destroyed: 1" in ok(up.env, "keys", "roll", "--now")
     assert "people waiting for it 0" in " ".join(ok(up.env, "keys", "status").split())
     assert memories(up) == kept
-    (receipt,) = [json.loads(line) for line in ok(up.env, "receipts", "--json").splitlines()]
+    (receipt,) = [json.loads(line) for line in ok(up.env, "receipts", "list", "--json").splitlines()]
     assert receipt["keys_die_by"] == json.loads(receipt["statement"])["keys_die_by"]
-    assert "open nothing from" in ok(up.env, "receipts", receipt["receipt_id"])
+    assert "open nothing from" in ok(up.env, "receipts", "show", receipt["receipt_id"])
 
 
 def test_dead_letters_are_listed_replayed_and_dropped(up: Up) -> None:

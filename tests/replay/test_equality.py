@@ -33,12 +33,12 @@ class Faltering:
         self._connection = connection
         self._fuse = fuse
 
-    async def execute(self, query: str, *args: object) -> str:
+    async def execute(self, query: str, *args: object, timeout: float | None = None) -> str:  # noqa: ASYNC109
         """Die before the statement, run it, or die behind it."""
         self._fuse[0] -= 1
         if self._fuse[0] == 0:
             raise Crash
-        done = await self._connection.execute(query, *args)
+        done = await self._connection.execute(query, *args, timeout=timeout)
         self._fuse[0] -= 1
         if self._fuse[0] == 0:
             raise Crash

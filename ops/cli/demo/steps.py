@@ -15,7 +15,7 @@ from events.model import Position
 from events.origins import current
 from ops.cli.demo.play import Played
 from ops.cli.demo.stage import Stage
-from ops.cli.forget import DONE, check, frames, table_of
+from ops.cli.forget import PENDING, check, frames, table_of
 from ops.cli.output import coloured, out, plain, print_table
 from ops.composition import Composition
 from services.audit.evidence import Trust
@@ -73,7 +73,7 @@ async def forget(person: AsyncCenotaph, context: answers.Context, public: Path, 
     stage.say(Text.assemble("  forget: ", plain(content), (f"  {best.memory_id}", "dim")))
     stage.check("before, the context holds it", content and content in context.text)
     receipt = await _receipt(person, await person.forget(best.memory_id))
-    stage.check("every layer was asked and the deletion has propagated", receipt.decision == DONE)
+    stage.check("every layer was asked and the deletion has propagated", receipt.decision != PENDING)
     negatives = receipt.negative_queries
     stage.check(f"asked by {', '.join(negatives)}: nothing comes back", negatives and not any(negatives.values()))
     stage.check("the receipt's Ed25519 signature holds, checked without the server", _signed(receipt, public))
@@ -91,7 +91,7 @@ async def forget(person: AsyncCenotaph, context: answers.Context, public: Path, 
 async def _receipt(person: AsyncCenotaph, receipt: answers.Receipt) -> answers.Receipt:
     deadline = asyncio.get_running_loop().time() + _FORGET_S
     with Live(table_of(receipt, 0), console=out, auto_refresh=False, transient=True) as live:
-        while receipt.decision != DONE and asyncio.get_running_loop().time() < deadline:
+        while receipt.decision == PENDING and asyncio.get_running_loop().time() < deadline:
             await asyncio.sleep(_POLL_S)
             receipt = await person.receipt(receipt.receipt_id)
         for pause, table in frames(receipt):

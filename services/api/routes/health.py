@@ -59,4 +59,8 @@ async def metrics(request: Request, door: TheDoor) -> Response:
         counted.note_epoch(await door.backend.oldest_epoch())
     except (CenotaphError, OSError):
         counted.note_epoch(None)
+    try:
+        counted.note_deletions(await door.backend.deletions())
+    except (CenotaphError, OSError):
+        counted.note_deletions(None)
     return Response(generate_latest(counted.registry), headers={"Content-Type": CONTENT_TYPE_LATEST})

@@ -1,21 +1,27 @@
 """Forgetting, and its receipts."""
 
+import asyncio
+from collections.abc import AsyncIterator
 from http import HTTPStatus
 from typing import Annotated
 from uuid import UUID
 
-from fastapi import APIRouter, Depends, Response
+from fastapi import APIRouter, Depends, Query, Response
+from pydantic import AwareDatetime
+from starlette.responses import StreamingResponse
 
-from events.model import EventId
-from services.api.auth import MayForget, MayReadReceipt, MayReadReceipts, Reader
+from events.model import EventId, Scope
+from services.api.auth import MayChoose, MayForget, MayReadReceipt, MayReadReceipts, Reader
 from services.api.body import body
-from services.api.door import TheDoor
+from services.api.door import Door, TheDoor
 from services.api.openapi import ANY_PROBLEMS, BODY_PROBLEMS, Examples, json_body, problems
 from services.api.problem import not_found
 from services.api.routes.paging import Cursor, Limit
 from services.wire.choices import ForgetDescribedRequest, ForgetPreview
-from services.wire.receipts import ForgetRequest, PreviewRequest, ReceiptPage, ReceiptView
+from services.wire.receipts import Decision, ForgetRequest, PreviewRequest, ReceiptPage, ReceiptView
 
+_EVENTS = "text/event-stream"
+_LOOK_S, _COMMENT_S = 0.25, 15.0
 router = APIRouter(tags=["forgetting"], responses=problems(*ANY_PROBLEMS, HTTPStatus.UNPROCESSABLE_ENTITY))
 
 _PREVIEWS: Examples = {
@@ -89,15 +95,72 @@ async def forget_described(
 
 
 @router.get("/v1/receipts")
-async def list_receipts(scope: MayReadReceipts, door: TheDoor, limit: Limit = 50, cursor: Cursor = None) -> ReceiptPage:
+async def list_receipts(  # noqa: PLR0917 - FastAPI passes by name
+    scope: MayReadReceipts,
+    door: TheDoor,
+    limit: Limit = 50,
+    cursor: Cursor = None,
+    decision: Decision | None = None,
+    since: Annotated[AwareDatetime | None, Query(description="Asked for at or after this moment")] = None,
+) -> ReceiptPage:
     """List deletions and how far they have come, newest first."""
-    return await door.backend.receipts(scope, limit, cursor)
+    return await door.backend.receipts(scope, limit, cursor, decision=decision, since=since)
 
 
 @router.get("/v1/receipts/{receipt_id}", responses=problems(HTTPStatus.NOT_FOUND))
 async def show_receipt(scope: MayReadReceipt, receipt_id: UUID, door: TheDoor) -> ReceiptView:
     """Show how far one deletion has come, layer by layer; signed once it has propagated."""
     receipt = await door.backend.receipt(scope, EventId(receipt_id))
+    if receipt is None:
+        raise not_found("receipt")
+    return receipt
+
+
+@router.get(
+    "/v1/receipts/{receipt_id}/events",
+    response_class=StreamingResponse,
+    responses={
+        200: {"description": "Server-sent events: the receipt, each time it changes", "content": {_EVENTS: {}}},
+        **problems(HTTPStatus.NOT_FOUND),
+    },
+)
+async def watch_receipt(
+    scope: MayReadReceipt, receipt_id: UUID, door: TheDoor, seconds: Annotated[int, Query(ge=1, le=3600)] = 600
+) -> StreamingResponse:
+    """Send the receipt now and whenever it has changed, until it has come to its end, for so many seconds at most."""
+    first = await door.backend.receipt(scope, EventId(receipt_id))
+    if first is None:
+        raise not_found("receipt")
+    return StreamingResponse(_changes(door, scope, first, seconds), media_type=_EVENTS)
+
+
+async def _changes(door: Door, scope: Scope, first: ReceiptView, seconds: int) -> AsyncIterator[str]:
+    """Write each state of a receipt as an event (HTML Standard, 9.2), and a comment now and then in between."""
+    deadline = asyncio.get_running_loop().time() + seconds
+    seen, quiet = first, 0.0
+    yield _event(seen)
+    while seen.end is None and asyncio.get_running_loop().time() < deadline:
+        await asyncio.sleep(_LOOK_S)
+        quiet += _LOOK_S
+        found = await door.backend.receipt(scope, seen.receipt_id)
+        if found is None:
+            return
+        if found.model_copy(update={"keys_die_by": seen.keys_die_by}) != seen:
+            seen, quiet = found, 0.0
+            yield _event(seen)
+        elif quiet >= _COMMENT_S:
+            quiet = 0.0
+            yield ": still waiting\n\n"
+
+
+def _event(receipt: ReceiptView) -> str:
+    return f"event: receipt\ndata: {receipt.model_dump_json()}\n\n"
+
+
+@router.post("/v1/receipts/{receipt_id}/close", responses=problems(HTTPStatus.NOT_FOUND))
+async def close_receipt(scope: MayChoose, receipt_id: UUID, door: TheDoor) -> ReceiptView:
+    """Close, as the person, a deletion of which a layer can never prove anything: `closed_unproven`, signed."""
+    receipt = await door.backend.close_receipt(scope, EventId(receipt_id))
     if receipt is None:
         raise not_found("receipt")
     return receipt

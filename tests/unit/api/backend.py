@@ -35,7 +35,7 @@ from services.wire.recall import (
     SearchRequest,
     Section,
 )
-from services.wire.receipts import LayerView, ReceiptPage, ReceiptView, What, WholePreview
+from services.wire.receipts import Decision, Deletions, LayerView, ReceiptPage, ReceiptView, What, WholePreview
 from services.wire.tasks import ItemView, LessonView, TaskChange, TaskPage, TaskStart, TaskSummary, TaskView
 from services.wire.traces import TraceView
 from services.wire.turns import TurnAnswer, TurnIn, TurnOutcome, Verdict
@@ -349,9 +349,27 @@ class RecordingBackend:
         self._called("receipt", scope, receipt_id)
         return self._receipt(scope) if receipt_id == RECEIPT and self._sees(scope) else None
 
-    async def receipts(self, scope: Scope, limit: int, cursor: str | None) -> ReceiptPage:
+    async def close_receipt(self, scope: Scope, receipt_id: EventId) -> ReceiptView | None:
+        """Know the one receipt there is."""
+        self._called("close_receipt", scope, receipt_id)
+        return await self.receipt(scope, receipt_id)
+
+    async def deletions(self) -> Deletions:
+        """Count one that waits."""
+        self._called("deletions")
+        return Deletions(pending=1, pending_since=NOW, unpurged=0, unpurged_since=None)
+
+    async def receipts(
+        self,
+        scope: Scope,
+        limit: int,
+        cursor: str | None,
+        *,
+        decision: Decision | None = None,
+        since: datetime | None = None,
+    ) -> ReceiptPage:
         """Answer one page."""
-        self._called("receipts", scope, limit, cursor)
+        self._called("receipts", scope, limit, cursor, decision, since)
         return ReceiptPage(receipts=(self._receipt(scope),))
 
     async def subject(self, tenant_id: TenantId, outside: str) -> SubjectId:

@@ -1,3 +1,4 @@
+import json
 from collections.abc import AsyncIterator, Callable
 from typing import Any
 
@@ -273,3 +274,34 @@ async def test_bad_mint(nobody: httpx.AsyncClient, backend: RecordingBackend, bo
     answer = await nobody.post("/v1/tokens", headers={"Authorization": f"Bearer {backend.key}"}, json=body)
     assert answer.status_code == 422
     assert backend.calls == []
+
+
+async def test_a_receipt_is_sent_as_events_until_it_has_ended(agent: httpx.AsyncClient) -> None:
+    """The state of now comes at once, as a server-sent event; an unknown receipt is a problem instead."""
+    async with agent.stream("GET", f"/v1/receipts/{RECEIPT}/events?seconds=1") as answer:
+        assert answer.headers["content-type"].startswith("text/event-stream")
+        lines = [line async for line in answer.aiter_lines() if line]
+    assert lines[0] == "event: receipt"
+    assert json.loads(lines[1].removeprefix("data: "))["receipt_id"] == str(RECEIPT)
+    assert (await agent.get(f"/v1/receipts/{MEMORY}/events")).status_code == 404
+
+
+async def test_receipts_are_filtered_and_closed(
+    agent: httpx.AsyncClient, person: httpx.AsyncClient, backend: RecordingBackend
+) -> None:
+    """A decision and a moment reach the backend; only the person closes."""
+    page = await agent.get("/v1/receipts?decision=deletion_purged&since=2026-08-01T00:00:00Z")
+    assert page.status_code == 200
+    assert backend.calls[-1][1][3] == "deletion_purged"
+    for wrong in ("decision=gone", "since=yesterday", "since=2026-08-01T00:00:00"):
+        assert (await agent.get(f"/v1/receipts?{wrong}")).status_code == 422
+    assert (await agent.post(f"/v1/receipts/{RECEIPT}/close")).status_code == 403
+    assert (await person.post(f"/v1/receipts/{RECEIPT}/close")).json()["receipt_id"] == str(RECEIPT)
+    assert (await person.post(f"/v1/receipts/{MEMORY}/close")).status_code == 404
+
+
+async def test_waiting_deletions_are_counted(agent: httpx.AsyncClient) -> None:
+    """The metrics say how many wait and for how long, with no id."""
+    text = (await agent.get("/metrics")).text
+    assert 'cenotaph_deletions{waiting_for="propagation"} 1.0' in text
+    assert 'cenotaph_deletion_age_seconds{waiting_for="purge"} 0.0' in text
