@@ -1,0 +1,1 @@
+"""Two years of many people's use, in accelerated time (R53)."""
