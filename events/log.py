@@ -178,6 +178,18 @@ async def read_tombstones(connection: Connection, scope: Scope, stream: str, sin
     return [stored(row["envelope"], None) for row in rows]
 
 
+async def read_embedded(connection: Connection, scope: Scope, stream: str, before: int) -> list[StoredEvent]:
+    """Read the `embedded` events of one stream before a version, in order; costs what there is of them."""
+    rows = await connection.fetch(
+        """select e.envelope, s.position from log.event e left join log.sealed s using (seq)
+           where e.tenant_id = $1 and e.stream = $2 and e.type = 'embedded' and e.version < $3 order by e.version""",
+        scope.tenant_id,
+        stream,
+        before,
+    )
+    return [stored(row["envelope"], row["position"]) for row in rows]
+
+
 async def read_command(connection: Connection, command_id: CommandId) -> list[StoredEvent]:
     """Read the events of one command, none if it is unknown."""
     return await read_commands(connection, [command_id])

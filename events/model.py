@@ -289,6 +289,12 @@ class IndexBody(Frozen):
     vector: str
 
 
+class VectorBody(Frozen):
+    """The sealed part of a vector that another model made later; bytes as in `IndexBody`."""
+
+    vector: str
+
+
 # ── events ────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
@@ -726,6 +732,17 @@ class Copy(Frozen):
     keys_die_by: datetime | None
 
 
+class Embedded(Event):
+    """Another model made vectors of memory versions, named by the events that brought these (R54).
+
+    Each is the part `vector:<event id>`, sealed under the key of its version, so that it dies with it.
+    """
+
+    type = "embedded"
+    model: str
+    sources: tuple[EventId, ...]
+
+
 class LayerFinding(Frozen):
     """What one layer answered: a state of R42 and the evidence it was computed from.
 
@@ -786,6 +803,7 @@ EVENT_TYPES: dict[tuple[str, int], type[Event]] = {
         Merged,
         Separated,
         Restored,
+        Embedded,
         ErasureVerified,
         TaskStarted,
         TaskStep,

@@ -43,9 +43,10 @@ from projections.keywords import Keywords
 from projections.milvus import Milvus
 from projections.mirror import Mirror, TablesMirror
 from projections.model import READ_MODELS, Projection, Tables
+from projections.models import Models
 from projections.sessions import Sessions
 from projections.tasks import Tasks
-from projections.vector_index import VectorIndex
+from projections.vector_index import VectorIndex, VectorsBeside
 from projections.vector_mirror import VectorsMirror
 from services.access.keys import tenant_of
 from services.access.tokens import TokenSigner
@@ -99,9 +100,11 @@ from services.summaries.rules import Rules as SummaryRules
 from services.summaries.summaries import Summaries
 from services.tasks.expiry import TaskExpiry
 from services.tasks.tasks import Tasks as TaskStates
+from services.upkeep.embedding import Embedding
 from services.upkeep.expiry import Expiry, Shredder
 from services.upkeep.fading import Capacity, Decay
 from services.upkeep.merge import Merge, separate
+from services.upkeep.reindex import Reindex
 from services.upkeep.round import Round
 from services.upkeep.rules import UpkeepRules, shipped_rules
 from services.upkeep.tiers import Tiers, Use
@@ -121,6 +124,7 @@ _PURGE_S = 120.0
 _LAYERS: Mapping[str, str] = {"keywords": "keyword_index", "sessions": "recent_turns", "tasks": "task_state"}
 _SIGN_S = 2.0
 _TURNS_AT_ONCE = 2
+_EMBEDDED_AT_ONCE = 50
 
 
 @dataclass
@@ -229,6 +233,22 @@ class Composition:
         return VectorIndex(self.milvus, IndexReader(self.vault("opener")))
 
     @cached_property
+    def beside(self) -> VectorsBeside:
+        """The vector index of another model, while there is one."""
+        return VectorsBeside(self.milvus, IndexReader(self.vault("opener")))
+
+    @property
+    def embedding(self) -> Embedding:
+        """Makes the vectors of another model."""
+        return Embedding(self.log("eraser"), self.vault("eraser"), self.models)
+
+    @property
+    def reindex(self) -> Reindex:
+        """Changes the model of the vector index."""
+        projector, eraser, opener = self.log("projector"), self.log("eraser"), self.vault("opener")
+        return Reindex(projector, eraser, opener, self.embedding, self.beside, self.models)
+
+    @cached_property
     def embedder(self) -> Embedder:
         """The embedding model."""
         embedder = Embedder()
@@ -238,6 +258,17 @@ class Composition:
 
         self._closers.append(close)
         return embedder
+
+    @cached_property
+    def models(self) -> Models:
+        """Every embedding model of this build, loaded when it is asked."""
+        models = Models(lambda: self.embedder)
+
+        async def close() -> None:
+            models.close()
+
+        self._closers.append(close)
+        return models
 
     @cached_property
     def jobs(self) -> Jobs:
@@ -266,7 +297,7 @@ class Composition:
     @cached_property
     def recall(self) -> Recall:
         """Finds memories."""
-        return Recall(self.log("reader"), self.vault("keeper"), self.vectors, self.embedder, self.recall_cache)
+        return Recall(self.log("reader"), self.vault("keeper"), self.vectors, self.models, self.recall_cache)
 
     @cached_property
     def recall_cache(self) -> RecallCache:
@@ -659,7 +690,8 @@ class Composition:
     async def _upkeep(self) -> None:
         every_s = (self.settings.upkeep_every_s, self.settings.tidy_every_s)
         rounds = (self.expiry, self.tidying(), self.retention)
-        await upkeep.upkeep(*rounds, self.shredder, self.log("eraser").url, every_s)
+        followers = (self.shredder, Follower(self.embedding, self.log("eraser"), _EMBEDDED_AT_ONCE))
+        await upkeep.upkeep(*rounds, followers, self.log("eraser").url, every_s)
 
     async def _expire_backup_keys(self) -> None:
         await backups.expire(BackupKeys(self.log("eraser")), self.settings.upkeep_every_s)
@@ -717,8 +749,9 @@ class Composition:
 
     async def _project(self) -> None:
         projector = self.log("projector")
-        models = [*self.projections().values(), project.Dispatch(self.jobs)]
-        await project.project([Follower(model, projector) for model in models], projector.url)
+        models = [*self.projections().values(), self.beside, project.Dispatch(self.jobs)]
+        followers = [Follower(model, projector) for model in models]
+        await project.project(followers, projector.url, self.reindex.retire)
 
     async def _compare(self) -> None:
         # small batches and as much rest as work: the same event loop may serve requests

@@ -12,6 +12,7 @@ from events.envelope import StoredEvent
 from events.model import (
     Accepted,
     Conflicted,
+    Embedded,
     EventId,
     Expired,
     Kind,
@@ -230,7 +231,7 @@ def _note(state: State, stored: StoredEvent, event: Used | Tiered | Separated) -
 def sources_of(stored: StoredEvent) -> tuple[EventId, ...]:
     """Name the events whose versions an event brings back into the indexes."""
     event = stored.event
-    if isinstance(event, Separated) or (isinstance(event, Tiered) and event.tier == "hot"):
+    if isinstance(event, Separated | Embedded) or (isinstance(event, Tiered) and event.tier == "hot"):
         return event.sources
     return ()
 

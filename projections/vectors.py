@@ -32,7 +32,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Row:
-    """What the index holds of a memory version; `vector` is float32 of length 1, shape (384,)."""
+    """What the index holds of a memory version; `vector` is float32 of length 1, of one model."""
 
     scope: Scope
     memory_id: MemoryId
@@ -80,7 +80,13 @@ def _ids(collection: str, partition: str, which: str, client: MilvusClient) -> l
 class Vectors:
     """One collection of the index. Exactly one process writes to it."""
 
-    def __init__(self, milvus: Milvus, collection: str = COLLECTION, flush_rows: int | None = FLUSH_ROWS) -> None:
+    def __init__(
+        self,
+        milvus: Milvus,
+        collection: str = COLLECTION,
+        flush_rows: int | None = FLUSH_ROWS,
+        dimension: int = DIMENSION,
+    ) -> None:
         """Name the collection; `ensure` makes it.
 
         Args:
@@ -88,7 +94,9 @@ class Vectors:
             collection: its name, the place of a rebuild.
             flush_rows: flush Milvus Lite after so many written rows; None leaves it to the server's memtable, which is
                 quicker while a rebuild fills a collection nobody searches yet. A cluster always flushes by itself.
+            dimension: how many numbers its vectors have.
         """
+        self._dimension = dimension
         self._milvus, self._collection = milvus, collection
         self._flush_rows = flush_rows if milvus.is_lite else None
         self._partitions: set[str] = set()
@@ -110,7 +118,7 @@ class Vectors:
             UnavailableError: The server does not answer; some rows may be written. Try again.
         """
         for row in rows:
-            _check(row.vector)
+            self._check(row.vector)
         return await self._milvus.write(lambda: self._upsert(rows))
 
     async def delete(self, scope: Scope, memory_ids: Collection[MemoryId]) -> int:
@@ -126,7 +134,7 @@ class Vectors:
 
     async def search(self, scope: Scope, vector: NDArray[np.float32], limit: int) -> list[Hit]:
         """Return one person's nearest memories, best first."""
-        _check(vector)
+        self._check(vector)
         return await self._milvus.read(lambda: self._search(scope, vector, limit))
 
     async def flush(self) -> None:
@@ -146,7 +154,7 @@ class Vectors:
                 schema.add_field("subject_id", DataType.VARCHAR, max_length=32)
                 schema.add_field("version", DataType.INT64)
                 schema.add_field("position", DataType.INT64)
-                schema.add_field("vector", DataType.FLOAT_VECTOR, dim=DIMENSION)
+                schema.add_field("vector", DataType.FLOAT_VECTOR, dim=self._dimension)
                 index = client.prepare_index_params()
                 index.add_index("vector", index_type="FLAT", metric_type="IP")
                 client.create_collection(
@@ -291,14 +299,13 @@ class Vectors:
         self._partitions.clear()
         self._unflushed = 0
 
+    def _check(self, vector: NDArray[np.float32]) -> None:
+        if not comparable(vector, self._dimension):
+            raise ValueError(f"the index compares float32 vectors of shape ({self._dimension},) and length 1")
 
-def comparable(vector: NDArray[np.float32]) -> bool:
-    """Say whether the index can compare this vector: float32, of its shape, of length 1."""
+
+def comparable(vector: NDArray[np.float32], dimension: int = DIMENSION) -> bool:
+    """Say whether an index can compare this vector: float32, of its shape, of length 1."""
     return (
-        vector.shape == (DIMENSION,) and vector.dtype == np.float32 and bool(np.isclose(vector @ vector, 1, atol=1e-3))
+        vector.shape == (dimension,) and vector.dtype == np.float32 and bool(np.isclose(vector @ vector, 1, atol=1e-3))
     )
-
-
-def _check(vector: NDArray[np.float32]) -> None:
-    if not comparable(vector):
-        raise ValueError(f"the index compares float32 vectors of shape ({DIMENSION},) and length 1")

@@ -1,7 +1,7 @@
 """The projecting worker: every read model follows the sealed tail, each at its own pace."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from typing import ClassVar
 
 from events.envelope import StoredEvent
@@ -10,6 +10,8 @@ from events.postgres import Connection
 from projections.follower import Follower
 from workers.jobs import Jobs
 from workers.loop import forever
+
+_RETIRE_S = 60
 
 
 class Dispatch:
@@ -35,14 +37,17 @@ class Dispatch:
         return place
 
 
-async def project(followers: Sequence[Follower], url: str) -> None:
+async def project(followers: Sequence[Follower], url: str, retire: Callable[[], Awaitable[int]] | None = None) -> None:
     """Run all followers until cancelled.
 
     Args:
         followers: one for each read model.
         url: the log's database, for the notifications of the sealer.
+        retire: drops an index that served before once its time is over.
     """
     async with asyncio.TaskGroup() as group:
+        if retire is not None:
+            group.create_task(forever("retire", retire, lambda: asyncio.sleep(_RETIRE_S)), name="project-retire")
         for follower in followers:
             group.create_task(_follow(follower, Tail(url)), name=f"project-{follower.projection.name}")
 

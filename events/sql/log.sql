@@ -40,6 +40,8 @@ create index event_choice on log.event (tenant_id, stream, version)
 create index event_working on log.event (tenant_id, subject_id, seq)
   where type in ('task_started', 'task_step', 'task_observed', 'task_error', 'task_constraint_changed',
     'summary_written');
+-- vectors of another model are looked up by person (projections/index.py)
+create index event_embedded on log.event (tenant_id, stream, version) where type = 'embedded';
 
 create table log.body (
   event_id   uuid not null,

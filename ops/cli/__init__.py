@@ -19,6 +19,7 @@ from ops.cli.memory import memories, recall, remember
 from ops.cli.options import expanded
 from ops.cli.parts import api, migrate, worker
 from ops.cli.rebuild import rebuild
+from ops.cli.reindex import reindex
 from ops.cli.replay import replay
 from ops.cli.signing import cosign, key, rotate_key
 from ops.cli.status import status
@@ -40,7 +41,7 @@ app = App(
 for command in (
     *(demo, up, down, status, remember, recall, memories, where, forget, suspend, resume, ingest),
     *(inbox, confirm, refuse, consent, suppress, explain, trace, tasks),
-    *(replay, verify, rebuild, upkeep, backup, restore, migrate, api, worker, token),
+    *(replay, verify, rebuild, reindex, upkeep, backup, restore, migrate, api, worker, token),
 ):
     app.command()(expanded(command))
 for audits in (verify, export, check, diff, key, rotate_key, cosign):

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from ops.bench.retrieval.pool import Half
     from ops.bench.retrieval.sets import Name
     from ops.composition import Composition
+    from projections.model_names import ModelName
     from services.audit.reading import Progress as Shown
 
 # ruff: noqa: PLC0415 - that is what this module is for
@@ -31,6 +32,13 @@ def compose(settings: Settings, endpoints: Endpoints) -> "Composition":
     from ops.composition import Composition
 
     return Composition(settings, endpoints)
+
+
+def model_id(name: "ModelName") -> str:
+    """Return the id of an embedding model."""
+    from projections.models import model_named
+
+    return model_named(name)
 
 
 def serve_all(settings: Settings, embedded: Embedded, ready: Callable[[str | None], None]) -> None:

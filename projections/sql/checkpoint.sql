@@ -5,6 +5,8 @@ create table read_model.checkpoint (
   version  integer not null,
   position bigint not null,
   place    text not null, -- schema or collection that serves it
+  model    text,          -- of a vector index: which model made its vectors
+  until    timestamptz,   -- of one that served before: how long it is kept
   primary key (name, version)
 );
 

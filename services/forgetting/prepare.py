@@ -74,7 +74,7 @@ def _target(body: MemoryBody, index: bytes | None) -> Target:
         return Target(claim=claim)
     found = IndexBody.model_validate_json(index)
     vector = np.frombuffer(b64decode(found.vector), dtype="<f4")
-    return Target(claim=claim, vector=tuple(map(float, vector)), tag=found.tag, terms=found.terms)
+    return Target(claim=claim, vector=tuple(map(float, vector)), model=found.model, tag=found.tag, terms=found.terms)
 
 
 async def open_raw(

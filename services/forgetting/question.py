@@ -26,6 +26,7 @@ class Target(Frozen):
     claim: Claim
     subject_id: SubjectId | None = None
     vector: tuple[float, ...] = ()
+    model: str | None = None
     tag: str | None = None
     terms: tuple[int, ...] = ()
 

@@ -11,9 +11,8 @@ import numpy as np
 from events.envelope import StoredEvent
 from events.model import Claim, LayerFinding, MemoryId, Scope
 from events.postgres import Database
-from projections.follower import place_of, position_of
-from projections.vector_index import VectorIndex
-from projections.vector_probe import VectorProbe
+from projections.vector_index import VectorIndex, vector_places
+from projections.vector_probe import RawRow, VectorProbe
 from projections.vector_scope import partition_of
 from services.forgetting.layers import State, finding
 from services.forgetting.question import Question, paraphrases
@@ -22,7 +21,7 @@ from services.governance.sameness import same_value
 
 _NEAREST = 10
 _RAW = {
-    "by_id": "get by id, every partition, every tenant",
+    "by_id": "get by id, every partition, every tenant, in the index that serves and one beside it",
     "by_id_other_tenant": "get by id, rows of another tenant",
     "stored_vector": f"the {_NEAREST} nearest to each stored vector in the person's partition",
     "neighbours": f"the {_NEAREST} nearest to each stored vector in the person's partition",
@@ -44,16 +43,19 @@ class VectorLayer:
     name: ClassVar[str] = "vector_index"
 
     def __init__(self, eraser: Database, index: VectorIndex) -> None:
-        self._followed = Followed(self.name, "vectors", eraser)
         self._eraser = eraser
         self._index = index
 
     async def erase(self, tombstone: StoredEvent, question: Question) -> None:
-        """Wait for the tombstone, then flush."""
-        await self._followed.erase(tombstone, question)
+        """Wait for the tombstone, then flush: in the index that serves, and in the one that is beside it now."""
         async with self._eraser.connection() as connection:
-            place = await place_of(connection, "vectors")
-        await self._index.flush(place)
+            places = await vector_places(connection)
+        for name, each in places.items():
+            if each.building:  # it may be far behind; nobody reads it until it has seen the tombstone too
+                await self._index.remove(each.place, tombstone)
+            else:
+                await Followed(self.name, name, self._eraser).erase(tombstone, question)
+            await self._index.flush(each.place)
 
 
 class VectorLayerProbe:
@@ -72,18 +74,17 @@ class VectorLayerProbe:
     async def ask(self, question: Question) -> LayerFinding:
         """Look for the rows."""
         async with self._prober.connection() as connection:
-            position = await position_of(connection, "vectors")
-            place = await place_of(connection, "vectors")
-        probe = self._probes.setdefault(place, VectorProbe(self._uri, place))
-        rows = await probe.by_ids(question.memories)
-        near = [
-            row
-            for target in question.sampled(_VECTORS)
-            if target.vector
-            for row in await probe.by_vector(
-                np.asarray(target.vector, dtype=np.float32), _NEAREST, [partition_of(question.scope)]
-            )
-        ]
+            places = await vector_places(connection)
+        position = min(each.position for each in places.values() if not each.building)
+        rows: list[RawRow] = []
+        near: list[RawRow] = []
+        for each in places.values():
+            probe = self._probes.setdefault(each.place, VectorProbe(self._uri, each.place))
+            rows += await probe.by_ids(question.memories)
+            for target in question.sampled(_VECTORS):
+                if target.vector and target.model in {None, each.model}:
+                    vector = np.asarray(target.vector, dtype=np.float32)
+                    near += await probe.by_vector(vector, _NEAREST, [partition_of(question.scope)])
         checks = {
             "by_id": len(rows),
             "by_id_other_tenant": sum(row.tenant_id != question.scope.tenant_id for row in rows),

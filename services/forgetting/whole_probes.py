@@ -11,7 +11,8 @@ from events.model import LayerFinding, Scope, SubjectId
 from events.postgres import Connection, Database, readers_of
 from events.vault import Vault
 from projections.follower import place_of, position_of
-from projections.vector_probe import VectorProbe
+from projections.vector_index import vector_places
+from projections.vector_probe import RawRow, VectorProbe
 from projections.vector_scope import partition_of
 from services.forgetting.layers import finding
 from services.forgetting.question import Question, paraphrases
@@ -128,26 +129,28 @@ class VectorsProbe:
     async def ask(self, question: Question) -> LayerFinding:
         """Look for the rows."""
         async with self._prober.connection() as connection:
-            position = await position_of(connection, "vectors")
-            place = await place_of(connection, "vectors")
+            places = await vector_places(connection)
             rows = await connection.fetch(_MEMORIES, question.scope.tenant_id, question.person)
         memories = [UUID(row["id"]) for row in rows]
-        probe = VectorProbe(self._uri, place)
-        try:
-            scoped = await probe.count(question.scope.tenant_id, question.person)
-            named = await probe.by_ids(memories)
-            near = [
-                hit
-                for target in question.targets
-                if target.vector and target.subject_id is not None
-                for hit in await probe.by_vector(
-                    np.asarray(target.vector, dtype=np.float32),
-                    _NEAREST,
-                    [partition_of(Scope(tenant_id=question.scope.tenant_id, subject_id=target.subject_id))],
-                )
-            ]
-        finally:
-            await probe.close()
+        scoped, named, near = 0, list[RawRow](), list[RawRow]()
+        for each in places.values():
+            probe = VectorProbe(self._uri, each.place)
+            try:
+                scoped += await probe.count(question.scope.tenant_id, question.person)
+                named += await probe.by_ids(memories)
+                near += [
+                    hit
+                    for target in question.targets
+                    if target.vector and target.subject_id is not None and target.model in {None, each.model}
+                    for hit in await probe.by_vector(
+                        np.asarray(target.vector, dtype=np.float32),
+                        _NEAREST,
+                        [partition_of(Scope(tenant_id=question.scope.tenant_id, subject_id=target.subject_id))],
+                    )
+                ]
+            finally:
+                await probe.close()
+        position = min(each.position for each in places.values() if not each.building)
         known = set(memories)
         checks = {
             "rows": scoped,

@@ -14,8 +14,8 @@ from events.model import Kind, MemoryBody, Scope
 from events.postgres import Connection, Database
 from events.vault import Vault
 from projections.changes import Fact
-from projections.embedding import Embedder, Vector
 from projections.memories import open_memories
+from projections.models import Models, Vector
 from projections.moment import Moment, moment_of
 from projections.tokens import terms, tokenize
 from projections.vector_index import VectorIndex
@@ -88,7 +88,7 @@ class Recall:
         reader: a pool under `cenotaph_reader`.
         vault: with the right to open keys.
         index: the vector index.
-        embedder: embeds the query with the model of the index.
+        models: embed the query; which one, the index says that serves.
         cache: keeps what was found.
         blend: how much each path counts; another one only where it is measured what each is worth.
     """
@@ -98,14 +98,14 @@ class Recall:
         reader: Database,
         vault: Vault,
         index: VectorIndex,
-        embedder: Embedder,
+        models: Models,
         cache: RecallCache,
         blend: Blend = BLEND,
     ) -> None:
         self._reader = reader
         self._vault = vault
         self._index = index
-        self._meaning = Meaning(embedder, cache, blend.last_line)
+        self._meaning = Meaning(models, cache, blend.last_line)
         self._cache = cache
         self._blend = blend
 
@@ -155,13 +155,13 @@ class Recall:
         self, keyring: Keyring, query: str, kinds: Collection[Kind] | None, moment: Moment
     ) -> Sought | Found:
         """Ask the vector index, or take what was found under the same versions (R37)."""
-        scope, model = keyring.scope, self._meaning.model
+        scope, model = keyring.scope, moment.model
         seen = None if kinds is None else sorted(kinds)
         versions = (moment.version, moment.turns, moment.vectors)
         key = self._cache.key(scope.tenant_id, scope.subject_id, query, seen, model, *versions, *astuple(self._blend))
         if moment.settled and (kept := self._cache.recall(key)) is not None:
             return kept
-        vector = await self._meaning.vector(scope, query)
+        vector = await self._meaning.vector(scope, query, model)
         asked = Asked(vector, terms(query, keyring.secret("terms")), breadth(tokenize(query)), model)
         hits, degraded = await self._nearest(moment.vectors, scope, vector)
         return Sought(key, asked, moment, kinds, hits, degraded)

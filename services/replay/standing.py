@@ -39,7 +39,7 @@ async def standings(connection: Connection) -> list[Standing]:
         """select p.name as model, coalesce(sum(s.events), 0)::bigint as skipped, c.position, c.compared,
                   c.missing + c.extra + c.differing as differences, c.at as compared_at
            from read_model.checkpoint p left join read_model.skipped s using (name, version)
-           left join read_model.compared c using (name)
+           left join read_model.compared c using (name) where p.place <> 'nowhere'
            group by p.name, c.position, c.compared, c.missing, c.extra, c.differing, c.at order by p.name"""
     )
     return [Standing.model_validate(dict(row)) for row in rows]

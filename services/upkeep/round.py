@@ -5,6 +5,8 @@ from datetime import UTC, datetime
 
 import structlog
 
+from events.errors import ErasedError
+from events.model import Scope
 from services.upkeep.job import Job, Plan, fair
 
 log = structlog.get_logger(__name__)
@@ -25,7 +27,7 @@ class Round:
         now = now or datetime.now(UTC)
         for job in self.jobs:
             for scope in fair(await job.due(now)):
-                if (plan := await job.plan(scope, now)) is not None:
+                if (plan := await _plan(job, scope, now)) is not None:
                     yield plan
 
     async def run(self, now: datetime | None = None) -> AsyncIterator[Plan]:
@@ -37,7 +39,7 @@ class Round:
         for job in self.jobs:
             done = lost = 0
             for scope in fair(await job.due(now)):
-                if (plan := await job.plan(scope, now)) is None:
+                if (plan := await _plan(job, scope, now)) is None:
                     continue
                 if await job.apply(plan, now):
                     done += 1
@@ -50,3 +52,11 @@ class Round:
     async def step(self, now: datetime | None = None) -> int:
         """Do one round; return for how many persons something was done."""
         return len([plan async for plan in self.run(now)])
+
+
+async def _plan(job: Job, scope: Scope, now: datetime) -> Plan | None:
+    """Plan for one person; who was forgotten as a whole meanwhile has nothing to plan for."""
+    try:
+        return await job.plan(scope, now)
+    except ErasedError:
+        return None

@@ -44,7 +44,7 @@ async def test_a_word_that_stands_everywhere_opens_no_more_than_the_hints(
     request = SearchRequest.model_validate({"query": "我喜欢7号茶", "role": "chat"})
     parts = plant.composition
     reader, keeper = parts.log("reader"), parts.vault("keeper")
-    few = Recall(reader, keeper, parts.vectors, parts.embedder, parts.recall_cache, Blend(hints=3, seeds=3))
+    few = Recall(reader, keeper, parts.vectors, parts.models, parts.recall_cache, Blend(hints=3, seeds=3))
     found = await Contexts(reader, keeper, few, shipped_policy()).search(scope, request)
     assert found.memories[0].memory_id == ids[7]
     assert found.memories[0].content is not None

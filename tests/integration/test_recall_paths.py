@@ -177,7 +177,7 @@ async def test_a_format_is_recalled_whatever_is_talked_about(importer: Importer)
         parts.log("reader"),
         parts.vault("keeper"),
         parts.vectors,
-        parts.embedder,
+        parts.models,
         parts.recall_cache,
         Blend(hints=3, seeds=1),
     )

@@ -56,6 +56,7 @@ from events.model import (
     Used,
 )
 from events.vault import Vault
+from projections.model_names import default_model
 from projections.sessions import message_part
 from projections.vectors import DIMENSION
 from tests.conftest import Stores
@@ -348,7 +349,7 @@ class Person:
         vector = np.array([self.random.gauss(0, 1) for _ in range(DIMENSION)])
         unit = (vector / np.linalg.norm(vector)).astype("<f4")
         return IndexBody(
-            tag=tag, terms=terms, length=len(terms), model="none", vector=b64encode(unit.tobytes()).decode()
+            tag=tag, terms=terms, length=len(terms), model=default_model(), vector=b64encode(unit.tobytes()).decode()
         )
 
     def _not_written(self, turn: TurnId, outcome: Outcome) -> NotWritten:

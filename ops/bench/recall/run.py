@@ -122,7 +122,7 @@ async def _ways(composition: Composition, filled: Sequence[Filled]) -> dict[str,
         asked.append(Asked(person, text, await composition.embedder.embed_query(text)))
     async with composition.log("reader").connection() as connection:
         place = await place_of(connection, "vectors")
-    parts = (composition.log("reader"), composition.vault("keeper"), composition.vectors, composition.embedder)
+    parts = (composition.log("reader"), composition.vault("keeper"), composition.vectors, composition.models)
     nothing, vectors, everything = (
         RecallCache(age_s, CollectorRegistry(), kept) for age_s, kept in ((0, 0), (_HOUR_S, 0), (_HOUR_S, _ASKED))
     )

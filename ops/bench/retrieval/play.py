@@ -53,7 +53,7 @@ class Player:
         self._composition = composition
         self._rememberer = rememberer
         self._speakers = speakers
-        parts = (composition.log("reader"), composition.vault("keeper"), composition.vectors, composition.embedder)
+        parts = (composition.log("reader"), composition.vault("keeper"), composition.vectors, composition.models)
         cache = RecallCache(_CACHED_S, CollectorRegistry())  # every way asks for the same vectors
         self._recalls = {way: Recall(*parts, cache, blend) for way, blend in WAYS.items()}
 

@@ -24,6 +24,7 @@ from events.model import (
     Conflicted,
     ConsentGiven,
     ConsentWithdrawn,
+    Embedded,
     ErasureVerified,
     Event,
     EventId,
@@ -83,6 +84,7 @@ from events.model import (
     TurnId,
     TurnStatus,
     Used,
+    VectorBody,
 )
 
 GOLDEN = Path(__file__).parents[2] / "golden" / "events"
@@ -240,6 +242,10 @@ SAMPLES: tuple[tuple[Event, tuple[Part, ...]], ...] = (
     (Used(memories=(MEMORY,)), ()),
     (Merged(memory_id=MEMORY, version=2, memories=(CANDIDATE,), closeness=970), ()),
     (Separated(memories=(CANDIDATE,), sources=(EventId(fixed(14)),)), ()),
+    (
+        Embedded(model="use-multilingual-3", sources=(EventId(fixed(14)),)),
+        (Part(f"vector:{fixed(14)}", VectorBody(vector=b64encode(bytes(8)).decode()), KEYS[2]),),
+    ),
     (Tiered(tier="cold", reason="unused", memories=(MEMORY,), sources=(EventId(fixed(14)),)), ()),
     (
         ErasureVerified(

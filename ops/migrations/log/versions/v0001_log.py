@@ -5,6 +5,7 @@ from sqlalchemy import text
 
 from events.postgres import statements
 from ops.migrations import execute
+from projections.model_names import NOWHERE, default_model
 
 revision = "0001"
 down_revision = None
@@ -20,13 +21,16 @@ def upgrade() -> None:
     for name in ("facts", "keywords", "sessions", "tasks"):
         execute(connection, statements("projections", f"{name}.sql").replace("{schema}", name))
         _checkpoint(name, name)
-    _checkpoint("vectors", "memory_v1")
+    _checkpoint("vectors", "memory_v1", default_model())
+    _checkpoint("vectors_beside", NOWHERE)
+    _checkpoint("embed", NOWHERE)
     _checkpoint("dispatch", "redis")
     _checkpoint("shred", "vault")
     execute(connection, statements("projections", "ops.sql"))
 
 
-def _checkpoint(name: str, place: str) -> None:
+def _checkpoint(name: str, place: str, model: str | None = None) -> None:
     op.get_bind().execute(
-        text("insert into read_model.checkpoint values (:name, 1, -1, :place)"), {"name": name, "place": place}
+        text("insert into read_model.checkpoint values (:name, 1, -1, :place, :model)"),
+        {"name": name, "place": place, "model": model},
     )
