@@ -1,6 +1,7 @@
 """`cenotaph bench`: how fast the log is on this machine."""
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Annotated
 
 import orjson
@@ -15,7 +16,7 @@ from ops.bench.append import run as appending
 from ops.bench.append.contender import Shape
 from ops.cli.options import Json
 from ops.cli.output import out, print_table
-from ops.cli.wiring import measure_recall
+from ops.cli.wiring import measure_recall, measure_years
 
 bench = typer.Typer(help="Measure the log, on servers and databases of its own.", no_args_is_help=True)
 
@@ -85,6 +86,28 @@ def recall(
     """
     logs.configure("error")
     _show(measure_recall(memories, people or max(1, memories // 1000)), json=json)
+
+
+@bench.command()
+def years(
+    people: Annotated[int, typer.Option(help="How many persons.", min=1)] = 200,
+    weeks: Annotated[int, typer.Option(help="How many weeks they live.", min=2)] = 104,
+    *,
+    out_svg: Annotated[Path | None, typer.Option("--chart", help="Write the chart here.", metavar="FILE.svg")] = None,
+    json: Json = False,
+) -> None:
+    """Let people be remembered for two years in accelerated time, with upkeep; say what there is and what is found.
+
+    On embedded servers in a temporary folder whose clock the run turns. Fails where something that was asked for is
+    gone, or a read model differs from the log.
+    """
+    logs.configure("error")
+    result, drawn, problems = measure_years(people, weeks)
+    _show(result, json=json)
+    if out_svg is not None:
+        out_svg.write_text(drawn, encoding="utf-8")
+    if problems:
+        raise CenotaphError("; ".join(problems))
 
 
 def _show(result: Mapping[str, object], *, json: bool) -> None:

@@ -97,6 +97,15 @@ def evaluate_retrieval(name: "Name", folder: Path, choice: Choice, shown: Progre
     return evaluate(name, choice.half, pools, governed=choice.governed, vectors=choice.vectors, starting=starting)
 
 
+def measure_years(people: int, weeks: int) -> tuple[dict[str, object], str, list[str]]:
+    """Live so many weeks in accelerated time; return what was found, its chart, and what must not be."""
+    from ops.bench.years.chart import chart
+    from ops.bench.years.run import Shape, main, problems
+
+    result = main(Shape(people=people, weeks=weeks))
+    return dict(result), chart(result["samples"], people), problems(result)
+
+
 def measure_recall(memories: int, people: int) -> dict[str, object]:
     """Fill a system of its own and measure recall on it."""
     from ops.bench.recall.run import main

@@ -1,5 +1,7 @@
 """The benchmarks' own honesty: they count what they claim, in databases of their own, and leave nothing behind."""
 
+from pathlib import Path
+
 import pytest
 
 from ops.bench import growth, replay
@@ -7,6 +9,7 @@ from ops.bench.append.contender import Shape
 from ops.bench.append.peers import installed
 from ops.bench.append.run import ABSENT, measure
 from ops.bench.recall import run as recalling
+from ops.bench.years import run as years
 from tests.conftest import Stores
 
 NEEDED = {"events_per_s", "appended", "seen", "p50_ms", "p99_ms", "fsync", "synchronous_commit", "load", "floor"}
@@ -94,3 +97,15 @@ async def test_recall_is_measured_beside_its_floors(monkeypatch: pytest.MonkeyPa
             *("numpy", "milvus", "embedding", "recall_without_embedding", "recall", "context", "context_cached")
         }
         assert ways["recall_to_milvus_p50"] > 0
+
+
+@pytest.mark.long
+async def test_a_short_life_through_upkeep_keeps_what_was_asked_for(tmp_path: Path) -> None:
+    """Two people, forty weeks in accelerated time: room is made, messages expire, read models say what the log says."""
+    result = await years.measure(years.Shape(people=2, weeks=40, turns=2, asked=1, every=40, capacity=4), tmp_path)
+    first, last = result["samples"]
+    assert years.problems(result) == []
+    assert first["found"] == {"asked": 1, "used": 1, "unused": 1}
+    assert (last["found"]["asked"], last["found"]["used"]) == (1, 1)
+    assert last["sizes"]["living"] < last["sizes"]["written"] / 2
+    assert {"expire:uncited", "expire:capacity:fact", "use:read"} <= result["done"].keys()

@@ -1,4 +1,5 @@
 import os
+import re
 import subprocess
 import sys
 from datetime import UTC, datetime
@@ -14,6 +15,7 @@ from ops.bench import look
 from ops.bench.facts import facts
 from ops.bench.memory_use import PeakMemory, sizes, tree
 from ops.bench.times import Clocks, percentile
+from ops.bench.years.chart import chart
 from services.extraction.extract import extract
 from services.extraction.vocabulary import holds_several
 
@@ -115,3 +117,18 @@ def test_looking_refuses_to_write_into_the_repository(tmp_path: Path, capsys: py
         look.main(["--path", str(tmp_path), "--data", "locomo", "--out", str(inside)])
     assert "write elsewhere" in capsys.readouterr().err
     assert not inside.exists()
+
+
+def test_the_chart_of_years_has_a_line_for_everything_that_is_shown() -> None:
+    """Seven lines of as many points as there are samples, inside the picture."""
+    samples = [
+        {
+            "day": day,
+            "sizes": {"written": 100 + day, "living": 90, "cold": day // 20, "messages": 200},
+            "found": {"asked": 1.0, "used": 1.0, "unused": 0.5},
+        }
+        for day in (0, 364, 728)
+    ]
+    lines = [points.split() for points in re.findall(r'<polyline points="([^"]+)"', chart(samples, 7))]
+    assert [len(points) for points in lines] == [3] * 7
+    assert all(0 <= float(each) <= 900 for points in lines for point in points for each in point.split(","))
