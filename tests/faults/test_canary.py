@@ -78,6 +78,19 @@ async def worked(held: Lives, key: str, memory: str) -> None:
     assert told["key_facts"][0]["text"] == f"{zh} {HTTP[0].text}"
 
 
+async def summed_up(held: Lives, house: House, token: str) -> None:
+    """Say what binds, turn after turn, until the session has a summary."""
+    zh, en = (needle.text for needle in STREAM)
+    for number in range(20):
+        said = turn(f"more{number}", f"{zh}不能超过{number}元。Never without {en}.", "好的。")
+        await held.call("POST", "/v1/turns", said, token)
+        await considered(held, token, f"more{number}")
+        async with house.composition.log(None).connection() as connection:
+            if await connection.fetchval("select count(*) from log.event where type = 'summary_written'"):
+                return
+    raise AssertionError("no summary was written in twenty turns")
+
+
 async def letter(house: House) -> str:
     """Wait for the dead letter; return what it says, opened."""
     scope = await house.scope(f"person-{TAG}")
@@ -164,6 +177,7 @@ async def test_no_word_lies_in_any_file(house: House, monkeypatch: pytest.Monkey
         assert await client.xlen(TURNS) == 0
         memory = kept[0][0]["memory_id"]
         await worked(held, house.key, memory)
+        await summed_up(held, house, token)
         sealed = await ciphertexts(house, memory)
         assert len(sealed) == 5  # the memory, its index part, both messages, the fact of a task that rests on it
         found = await search(house, *EVERYTHING, *sealed)
