@@ -37,12 +37,19 @@ from services.access.rights import TokenRole
 from services.forgetting.question import Question
 from services.wire.recall import ContextRequest
 from services.wire.receipts import ReceiptView
+from services.wire.tasks import TaskChange, TaskStart
 from tests.plant import MODELS, START, Plant, planted
 from workers.delivery import Letter
 from workers.ingest import TurnStream
 from workers.jobs import TURNS
 
-LAYER_OF = {"facts": "facts", "keywords": "keyword_index", "sessions": "recent_turns", "vectors": "vector_index"}
+LAYER_OF = {
+    "facts": "facts",
+    "keywords": "keyword_index",
+    "sessions": "recent_turns",
+    "tasks": "task_state",
+    "vectors": "vector_index",
+}
 SAID = "请记住：我喜欢北京烤鸭。"
 
 
@@ -55,9 +62,16 @@ async def plant(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Plant
 
 @pytest.fixture
 async def owned(plant: Plant) -> tuple[Scope, MemoryId]:
-    """Give a person with one memory, said in one turn."""
-    scope = await plant.person()
-    return scope, await plant.remember(scope, SAID, "好，记住了。")
+    """Give a person with one memory, said in one turn, on which a running task rests."""
+    scope, backend = await plant.person(), plant.composition.backend
+    memory = await plant.remember(scope, SAID, "好，记住了。")
+    begun = {"command_id": "c1", "task_id": "t1", "type": "dinner", "name": "晚饭", "goal": "book a table"}
+    await backend.start_task(scope, TaskStart.model_validate(begun))
+    fact = {"do": "observe", "facts": [{"text": "duck house", "memories": [str(memory)]}]}
+    change = TaskChange.model_validate({"command_id": "c2", "expected_version": 1, "change": fact})
+    await backend.change_task(scope, "t1", change)
+    await plant.follow("tasks")
+    return scope, memory
 
 
 def states(receipt: ReceiptView) -> dict[str, str]:
