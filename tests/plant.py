@@ -7,7 +7,7 @@ and so can hold any of them back.
 import asyncio
 import os
 import signal
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
@@ -154,6 +154,16 @@ class Plant:
         assert shown is not None
         assert shown.decision == stage.decision
         return shown
+
+    async def until(
+        self, scope: Scope, receipt: EventId, wanted: Callable[[ReceiptView], bool] | None = None
+    ) -> ReceiptView:
+        """Try an erasure until its receipt is as wanted, signed by default: on a busy machine one try may not do."""
+        async with asyncio.timeout(90):
+            while True:
+                shown = await self.finish(scope, receipt)
+                if shown.propagated_at is not None if wanted is None else wanted(shown):
+                    return shown
 
     def finisher(self, registry: Registry | None = None) -> Finisher:
         """Make a finisher that does not wait long."""

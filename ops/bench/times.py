@@ -22,13 +22,14 @@ class Times:
     seconds: list[float] = field(default_factory=list)
 
     def summary(self) -> dict[str, float]:
-        """Return count, median, 99th percentile (nearest rank) and maximum, in milliseconds."""
+        """Return count, median, 95th and 99th percentile (nearest rank) and maximum, in milliseconds."""
         ordered = sorted(self.seconds)
         if not ordered:
             return {"n": 0}
         return {
             "n": len(ordered),
             "p50_ms": milliseconds(percentile(ordered, 50)),
+            "p95_ms": milliseconds(percentile(ordered, 95)),
             "p99_ms": milliseconds(percentile(ordered, 99)),
             "max_ms": milliseconds(ordered[-1]),
         }

@@ -16,7 +16,7 @@ from ops.bench.append import run as appending
 from ops.bench.append.contender import Shape
 from ops.cli.options import Json
 from ops.cli.output import out, print_table
-from ops.cli.wiring import measure_recall, measure_years
+from ops.cli.wiring import measure_forgetting, measure_recall, measure_years
 
 bench = typer.Typer(help="Measure the log, on servers and databases of its own.", no_args_is_help=True)
 
@@ -108,6 +108,27 @@ def years(
         out_svg.write_text(drawn, encoding="utf-8")
     if problems:
         raise CenotaphError("; ".join(problems))
+
+
+@bench.command()
+def forget(
+    forgets: Annotated[int, typer.Option(help="Forgets without load, and as many under load.", min=1, max=190)] = 50,
+    readers: Annotated[int, typer.Option(help="Processes that poll what is forgotten.", min=1, max=16)] = 2,
+    seconds: Annotated[float, typer.Option(help="How long each rate of background turns is tried.", min=2)] = 10,
+    *,
+    json: Json = False,
+) -> None:
+    """Forget while others read: time from the commit to each layer and to the receipt, and reads that came after it.
+
+    Runs a `cenotaph up` of its own; first without load, then under the highest rate of background turns at which what
+    waits does not grow. A memory that a read returned although it began after the commit makes the command fail.
+    """
+    logs.configure("error")
+    result, table = measure_forgetting(forgets, readers, seconds)
+    out.out(orjson.dumps(result).decode() if json else table)
+    for phase in (result["without_load"], result["under_load"]):
+        if isinstance(phase, Mapping) and phase["hits"]:
+            raise CenotaphError(f"forgotten memories were read: {phase['hits']}")
 
 
 def _show(result: Mapping[str, object], *, json: bool) -> None:

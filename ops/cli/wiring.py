@@ -142,3 +142,11 @@ def perform_demo() -> bool:
     from ops.cli.demo.show import perform
 
     return perform()
+
+
+def measure_forgetting(forgets: int, readers: int, seconds: float) -> tuple[dict[str, object], str]:
+    """Forget while others read; return the figures, and the same laid out for reading."""
+    from ops.bench.forgetting.run import main, table
+
+    result = main(forgets, readers, seconds)
+    return result, table(result)

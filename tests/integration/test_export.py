@@ -76,8 +76,7 @@ async def test_a_person_gets_everything_and_a_deletion_names_the_files_that_hold
     await plant.follow()
     control = await plant.finish(scope, receipt, registry=plant.registry(Idle("exports")))
     assert (control.decision, layer(control, "exports").state) == ("DELETION_PENDING", "present")
-    shown = await plant.finish(scope, receipt)
-    assert shown.decision == "deletion_propagated"
+    shown = await plant.until(scope, receipt)
     assert (layer(shown, "exports").state, layer(shown, "exports").holders) == ("masked", (export_id,))
     assert shown.statement is not None
     assert str(export_id) in shown.statement
@@ -85,7 +84,7 @@ async def test_a_person_gets_everything_and_a_deletion_names_the_files_that_hold
     assert [each["memory_id"] for each in memories] == [str(held)]
     receipt = await plant.forget(stranger, await only(plant, stranger))
     await plant.follow()
-    assert layer(await plant.finish(stranger, receipt), "exports").state == "absent"
+    assert layer(await plant.until(stranger, receipt), "exports").state == "absent"
 
 
 async def only(plant: Plant, scope: Scope) -> MemoryId:
@@ -123,8 +122,7 @@ async def test_a_tenants_set_holds_only_what_was_agreed_to(plant: Plant) -> None
     assert await backend.export_detail(plant.tenant, export_id) is None
     receipt = await theirs.forget(willing, memories[willing.subject_id])
     await theirs.follow()
-    shown = await theirs.finish(willing, receipt)
-    assert (shown.decision, layer(shown, "exports").holders) == ("deletion_propagated", (export_id,))
+    assert layer(await theirs.until(willing, receipt), "exports").holders == (export_id,)
     detail = await backend.export_detail(tenant, export_id)
     assert detail is not None
     assert [each.memory_id for each in detail.forgotten] == [memories[willing.subject_id]]
@@ -160,10 +158,10 @@ async def test_what_is_forgotten_while_it_leaves_is_barred_or_named(
     assert line["memory_id"] == str(kept)
     late = await plant.forget(other, kept)
     await plant.follow()
-    cut = await plant.finish(other, late)
+    cut = await plant.until(other, late)
     (export_id,) = layer(cut, "exports").holders
     found = await plant.composition.backend.export_detail(other, export_id)
     assert found is not None
     assert (found.digest, [each.memory_id for each in found.forgotten]) == (None, [kept])
-    assert (await plant.finish(scope, receipt)).decision == "deletion_propagated"
+    await plant.until(scope, receipt)
     assert tail["memories"] == 0

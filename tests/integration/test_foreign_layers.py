@@ -1,7 +1,6 @@
 """Layers of other applications: covered by receipts, caught where they lie, not believed where they are not seen."""
 
-import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import get_args
@@ -12,7 +11,7 @@ import pytest
 import redis.asyncio as redis
 
 from events.errors import BadInputError
-from events.model import EventId, MemoryId, Scope, SubjectId, TenantId
+from events.model import MemoryId, Scope, SubjectId, TenantId
 from services.forgetting.foreign.asked import Asked
 from services.forgetting.foreign.conformance import conformance
 from services.forgetting.foreign.directory import Directory, Registration, Secrets
@@ -80,18 +79,6 @@ def public(plant: Plant) -> str:
     return RequestSigner(plant.composition.settings.keys).public
 
 
-async def until(plant: Plant, scope: Scope, receipt: EventId, wanted: Callable[[ReceiptView], bool]) -> ReceiptView:
-    """Try the erasure until the receipt is as wanted: on a busy machine a layer may not forget at the first try."""
-    async with asyncio.timeout(90):
-        while not wanted(shown := await plant.finish(scope, receipt)):
-            pass
-    return shown
-
-
-def propagated(receipt: ReceiptView) -> bool:
-    return receipt.decision == "deletion_propagated"
-
-
 class Copies:
     """An application's copies in Redis or Postgres."""
 
@@ -137,7 +124,7 @@ async def test_a_vouched_for_layer_is_asked_by_signed_ids_and_covered_by_receipt
         there.held = {str(memory)}
         receipt = await plant.forget(scope, memory)
         await plant.follow()
-        shown = await until(plant, scope, receipt, propagated)
+        shown = await plant.until(scope, receipt)
         assert (app(shown).state, app(shown).checks) == ("absent", {"by_id": 0})
         assert there.held == set()
         assert {path for path, _ in there.sent} == {"/memory/erase", "/memory/probe"}
@@ -157,10 +144,10 @@ async def test_a_layer_that_does_not_answer_rightly_or_only_by_its_word_proves_n
         await register(plant, there.url, attested=mood != "lying")
         receipt = await plant.forget(scope, memory)
         await plant.follow()
-        shown = await until(plant, scope, receipt, lambda each: unproven(each) == {"foreign:app"})
+        shown = await plant.until(scope, receipt, lambda each: unproven(each) == {"foreign:app"})
     assert (shown.decision, app(shown).state) == ("DELETION_PENDING", "cannot_prove")
     await plant.composition.owners_directory.remove(plant.tenant, "app")
-    await until(plant, scope, receipt, propagated)
+    await plant.until(scope, receipt)
 
 
 @pytest.mark.parametrize("store", [KEYS, TABLE], ids=["redis", "postgres"])
@@ -179,7 +166,7 @@ async def test_a_layer_that_lies_is_caught_in_its_store(
         shown = await plant.finish(scope, receipt)
         assert (shown.decision, app(shown).state, app(shown).checks["by_id"]) == ("DELETION_PENDING", "present", 1)
         there.mood = "honest"
-        assert app(await until(plant, scope, receipt, propagated)).state == "unreclaimed"
+        assert app(await plant.until(scope, receipt)).state == "unreclaimed"
 
 
 @pytest.mark.parametrize("store", [KEYS, TABLE], ids=["redis", "postgres"])
@@ -197,11 +184,11 @@ async def test_the_text_under_another_id_in_a_store_keeps_the_receipt_pending(
     await register(plant, store=store)
     receipt = await plant.forget(scope, memory)
     await plant.follow()
-    shown = await until(plant, scope, receipt, lambda each: app(each).checks.get("by_id") == 0)
+    shown = await plant.until(scope, receipt, lambda each: app(each).checks.get("by_id") == 0)
     assert (shown.decision, app(shown).state) == ("DELETION_PENDING", "present")
     assert app(shown).checks == {"by_id": 0, "exact_text": 1, "neighbours": 1}
     await copies.drop([str(stray)])
-    await until(plant, scope, receipt, propagated)
+    await plant.until(scope, receipt)
 
 
 async def test_all_of_a_person_goes_from_every_layer_that_can_tell_persons_apart(plant: Plant) -> None:
@@ -221,7 +208,7 @@ async def test_all_of_a_person_goes_from_every_layer_that_can_tell_persons_apart
         receipt = await plant.composition.backend.forgetter.forget_whole(scope, "person", "agent")
         await plant.sealed()
         await plant.follow()
-        shown = await until(plant, scope, receipt, lambda each: unproven(each) == {"foreign:blind"})
+        shown = await plant.until(scope, receipt, lambda each: unproven(each) == {"foreign:blind"})
         foreign = {each.layer: each.state for each in shown.layers if each.layer.startswith("foreign:")}
         assert foreign == {
             "foreign:app": "absent",
@@ -232,7 +219,7 @@ async def test_all_of_a_person_goes_from_every_layer_that_can_tell_persons_apart
         assert shown.decision == "DELETION_PENDING"
         assert len(there.held) == 1
         await plant.composition.owners_directory.remove(plant.tenant, "blind")
-        await until(plant, scope, receipt, propagated)
+        await plant.until(scope, receipt)
     for layer in await plant.composition.directory.of(plant.tenant):
         if layer.name in {"foreign:redis", "foreign:postgres"}:
             assert layer._store is not None

@@ -69,7 +69,7 @@ async def test_every_layer_says_what_it_holds_and_at_which_version(plant: Plant)
 
         receipt = await plant.forget(scope, memory)
         await plant.follow()
-        assert (await plant.finish(scope, receipt)).decision == "deletion_propagated"
+        await plant.until(scope, receipt)
         found, layers = await places(plant, scope, memory)
         assert (found.status, found.readers) == ("forgotten", ())
         assert {name for name, each in layers.items() if each.holds is not False} == set()
@@ -84,7 +84,7 @@ async def test_a_layer_that_keeps_it_is_named_and_one_that_is_down_is_not_known(
         row = await connection.fetchrow("select * from keywords.entry where memory_id = $1", memory)
         assert row is not None
     await plant.follow()
-    assert (await plant.finish(scope, receipt)).decision == "deletion_propagated"
+    await plant.until(scope, receipt)
     async with plant.owner() as connection:
         await connection.execute("insert into keywords.entry values ($1, $2, $3, $4, $5, $6)", *row.values())
     await plant.kill(VALKEY)

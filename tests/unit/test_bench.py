@@ -4,7 +4,7 @@ import subprocess
 import sys
 from datetime import UTC, datetime
 from pathlib import Path
-from uuid import uuid4
+from uuid import UUID, uuid4
 
 import pytest
 from hypothesis import given
@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from events.model import Message, MessageId, Origin, Role, SessionId, Turn, TurnId, TurnStatus
 from ops.bench import look
 from ops.bench.facts import facts
+from ops.bench.forgetting.readers import Readers
 from ops.bench.memory_use import PeakMemory, sizes, tree
 from ops.bench.times import Clocks, percentile
 from ops.bench.years.chart import chart
@@ -71,7 +72,7 @@ def test_the_summary_is_in_milliseconds() -> None:
     clocks = Clocks()
     for milliseconds in range(1, 201):
         clocks.add("step", milliseconds / 1000)
-    assert clocks.summary() == {"step": {"n": 200, "p50_ms": 100.0, "p99_ms": 198.0, "max_ms": 200.0}}
+    assert clocks.summary() == {"step": {"n": 200, "p50_ms": 100.0, "p95_ms": 190.0, "p99_ms": 198.0, "max_ms": 200.0}}
 
 
 def test_memory_counts_the_children() -> None:
@@ -132,3 +133,12 @@ def test_the_chart_of_years_has_a_line_for_everything_that_is_shown() -> None:
     lines = [points.split() for points in re.findall(r'<polyline points="([^"]+)"', chart(samples, 7))]
     assert [len(points) for points in lines] == [3] * 7
     assert all(0 <= float(each) <= 900 for points in lines for point in points for each in point.split(","))
+
+
+def test_a_read_that_began_after_the_commit_is_a_hit() -> None:
+    """Reads are judged by when they began; one that began before, or gave another memory, is none."""
+    readers = Readers([])
+    for memory, started, way in ((1, 99.9, "search"), (1, 100.1, "search"), (2, 150.0, "show"), (2, 201.0, "context")):
+        readers.given.append({"memory_id": str(UUID(int=memory)), "started": started, "way": way})
+    readers.given.append({"memory_id": str(UUID(int=3)), "started": 999.0, "way": "list"})
+    assert readers.hits({str(UUID(int=1)): 100.0, str(UUID(int=2)): 200.0}) == {"search": 1, "context": 1}
