@@ -28,7 +28,7 @@ class Readers:
     async def end(self) -> None:
         """Let them finish, and take what they said."""
         for process in self.processes:
-            said, _ = await process.communicate()
+            said, _ = await process.communicate(b"")  # closes its stdin, which ends it
             for line in map(json.loads, said.splitlines()):
                 if "reads" in line:
                     self.reads += int(line["reads"])
