@@ -144,7 +144,8 @@ async def _phase(
             text, value = str(getattr(fact, "text", "")), str(getattr(fact, "value", ""))
             memory = await person.remember(offset + number, text)
             await read.tell(memory_id=str(memory), query=value)
-            await asyncio.sleep(_POLL_S)
+            async with asyncio.timeout(_GIVE_UP_S):
+                await read.seen(memory)
             done = await person.forget(memory)
             forgotten.append(done)
             _note(clocks, done)
