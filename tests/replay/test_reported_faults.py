@@ -126,12 +126,15 @@ async def test_a_forgotten_memory_does_not_return_with_a_rebuild(plant: Plant) -
 
 
 async def test_no_table_stream_or_file_keeps_the_text(plant: Plant) -> None:
-    """7: after a forget the text is in no table, no stream and no file of any store."""
+    """7: after a forget the text is in no table, no stream, no file of any store and no export."""
     tag = f"zq{uuid4().hex[:8]}"
     needles = [Needle(f"梧桐{tag}"), Needle(tag)]
     scope = await plant.person()
     memory = await plant.remember(scope, f"请记住：我喜欢梧桐{tag}茶。", f"梧桐{tag}")
+    await plant.remember(scope, "I live in Suzhou.", "OK.")
     await forgotten(plant, scope, memory)
+    exported = b"".join([line async for line in plant.composition.backend.export(scope, "download")])
+    assert (b"Suzhou" in exported, tag.encode() in exported) == (True, False)
     for look in (plant.owner, plant.vault):
         async with look() as connection:
             await connection.execute("checkpoint")
