@@ -92,7 +92,7 @@ def match_attributes(sentence: Sentence, text: Text, earlier: str | None) -> lis
             known = standing or bool(found)
             proposal = (
                 _renamed(inner, text)
-                or _chinese(inner, text, sentence.text, corrected=has("repair", sentence.text))
+                or _chinese(inner, text, sentence.text, corrected=has("repair", sentence.text), owned=bool(found))
                 or _english(inner, text, known=known)
                 or _its(inner, text, earlier)
             )
@@ -136,7 +136,7 @@ def _timed(value: str) -> bool:
     return ruled is not None and ruled.name in {"day", "hours", "timezone", "duration"}
 
 
-def _chinese(clause: Clause, text: Text, whole: str, *, corrected: bool) -> Proposal | None:
+def _chinese(clause: Clause, text: Text, whole: str, *, corrected: bool, owned: bool) -> Proposal | None:
     for pattern in _ZH:
         match = pattern.match(clause.text)
         if match is None:
@@ -144,7 +144,7 @@ def _chinese(clause: Clause, text: Text, whole: str, *, corrected: bool) -> Prop
         subject = match.group("s").strip().removeprefix("的")
         named = topics(subject)
         ends_in_topic = bool(named) and named[-1].end == len(subject)
-        own = bool(match.group("own"))
+        own = bool(match.group("own")) or (owned and ends_in_topic)  # "our project is …, the backend is …"
         if not subject or _VERB_IN_SUBJECT.search(subject.removeprefix("常去的").removeprefix("的")):
             continue
         sort = own and _SET.search(clause.text) is not None
@@ -173,7 +173,8 @@ def _english(clause: Clause, text: Text, *, known: bool) -> Proposal | None:
     subject = match.group("s")
     named = topics(subject)
     timed = respect(match.group("v"), without=_NO_CLOCK) is not None and has("change", clause.text)
-    if match.group("own") == "the" and not (((known or has("change", clause.text)) and named) or timed):
+    due = match.group("v").startswith("due ")
+    if match.group("own") == "the" and not (((known or has("change", clause.text)) and named) or timed or due):
         return None
     if _fleeting(subject) or (_ING.match(match.group("v")) or starts("state", match.group("v"))):
         return None

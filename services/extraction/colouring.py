@@ -79,7 +79,7 @@ def coloured(proposal: Proposal, sentence: Sentence, text: Text, *, doubted: boo
     if has("remember", sentence.text) and not has("forget_not", sentence.text):
         features.add("explicit")
     assertion = proposal.assertion
-    if has("hypothetical", sentence.text) and meant is not Tempo.STANDING:
+    if has("hypothetical", sentence.text) and (meant is not Tempo.STANDING or proposal.frame != "rule"):
         assertion = Assertion.HYPOTHETICAL
     elif assertion is Assertion.STATED and not proposal.positive:
         assertion = Assertion.NEGATED

@@ -12,7 +12,7 @@ from services.extraction.vocabulary import taste_of
 from services.extraction.wording import is_chinese, tidy_value
 
 _COPULA = re.compile(
-    r"[\s,，:：]*(?:(?:应该)?(?:是|叫|在|住在|用)|(?:it'?s|it is|is|should be|that'?s|on|in|at)(?![a-z]))?\s*"
+    r"[\s,，:：]*(?:(?:应该)?(?:是叫|是|叫|在|住在|用)|(?:it'?s|it is|is|should be|that'?s|on|in|at)(?![a-z]))?\s*"
 )
 _VALUE = re.compile(r"[^,，。;；!?！？\n]{1,60}")
 _NOT_BUT = re.compile(

@@ -9,7 +9,7 @@ from services.extraction.vocabulary import respect, scope_of, topics
 from services.extraction.wording import is_chinese, tidy_span
 
 _SETTING = re.compile(
-    r"换成|定在|安排在|提前|就够了?$|改到|改为|改成|挪到|排在|(?<!不)我要|只认|should be|have to be|must be"
+    r"换成|定在|安排在|提前|就够了?$|改到|改回|换回|改为|改成|挪到|排在|(?<!不)我要|只认|should be|have to be|must be"
 )
 _PLURAL_OF_MINE = re.compile(r"(?<![a-z])my (?:[a-z]+ ){0,2}[a-z]+s(?![a-z])")
 _WHEN_YOU = re.compile(r"^(?:when|whenever|if) (?:you|we|i)(?:'re|'m| )")

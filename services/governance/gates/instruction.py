@@ -23,7 +23,8 @@ _UNASKED = re.compile(
     r"(?:无需|不用|不必|不要)(?:再次?|跟我|向我|问我|经过)?(?:确认|询问|同意|批准|告诉|问)"
 )
 _MONEY_OR_HARM = re.compile(
-    r"transfer|pay(?:ment)?|wire|delete|grant|admin|authori[sz]ed|credential|转账|付款|支付|删除|授权|管理员|提现|汇款"
+    r"transfer|pay(?:ment)?|wire|delete|grant|admin|authori[sz]ed|credential|secret|password|api key|private key|"
+    r"转账|付款|支付|删除|授权|管理员|密钥|密码|口令|令牌|凭证|提现|汇款"
 )
 # Invisible characters that break words apart; the joiner of emoji and the selector of their colour are ordinary.
 _HIDDEN = re.compile("[\u200b\u2060\u2061-\u2064\u00ad\u202a-\u202e\u2066-\u2069\U000e0001-\U000e007f]")
