@@ -31,7 +31,7 @@ class Rules:
 
 
 def draft(material: Material) -> tuple[Line, ...]:
-    """Write the slots, those said last first within each, none twice.
+    """Write the slots, those said last first within each, none twice, nor as a fact what is a constraint.
 
     A constraint of the summary before stays until the person says another about the same thing.
     """
@@ -41,6 +41,9 @@ def draft(material: Material) -> tuple[Line, ...]:
         for line in _lines(slot, material):
             if len(line.text) <= _LONGEST and plain(line.text) not in found:
                 found[plain(line.text)] = line
+        if slot is SummarySlot.FACT:
+            binding = [line.text for line in lines if line.slot is SummarySlot.CONSTRAINT]
+            found = {key: line for key, line in found.items() if not any(about(line.text, b) >= _SAME for b in binding)}
         lines += list(found.values())[: _MOST[slot]]
     return tuple(lines)
 

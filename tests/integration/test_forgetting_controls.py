@@ -105,7 +105,7 @@ class Restores:
         await self._restore()
 
 
-@pytest.mark.parametrize("model", [each for each in MODELS if each != "tasks"])  # no task rests on this memory
+@pytest.mark.parametrize("model", MODELS)
 async def test_a_read_model_that_ignores_tombstones_keeps_the_receipt_pending(
     plant: Plant, owned: tuple[Scope, MemoryId], model: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
