@@ -91,6 +91,7 @@ class Context(Answer):
 class TraceFeatures(Answer):
     """What a score was made of."""
 
+    relevance: float
     importance: float
     confidence: float
     days: float

@@ -33,7 +33,7 @@ from ops.embedded import Endpoints
 from ops.keystore import ApiKeys
 from ops.logins import logins_of, password_of
 from ops.migrations import check, migrate
-from ops.reading import model_of, rules_of
+from ops.reading import budget_of, model_of, rewriter_of, rules_of
 from ops.settings import Settings
 from projections.embedding import Embedder
 from projections.facts import Facts
@@ -52,6 +52,7 @@ from services.access.keys import tenant_of
 from services.access.tokens import TokenSigner
 from services.describing.matcher import Matcher
 from services.extraction.extractor import Extractor
+from services.extraction.model.budget import Budget
 from services.forgetting.append_only import AppendOnlyFile
 from services.forgetting.backups import BackupKeys, BackupProbe
 from services.forgetting.caches import CacheLayer, CacheProbe
@@ -297,7 +298,16 @@ class Composition:
     @cached_property
     def recall(self) -> Recall:
         """Finds memories."""
-        return Recall(self.log("reader"), self.vault("keeper"), self.vectors, self.models, self.recall_cache)
+        rewriter = rewriter_of(self.settings, self.model_budget)
+        if rewriter is not None:
+            self._closers.append(rewriter.close)
+        parts = (self.log("reader"), self.vault("keeper"), self.vectors, self.models, self.recall_cache)
+        return Recall(*parts, rewriter=rewriter)
+
+    @cached_property
+    def model_budget(self) -> Budget:
+        """What this process may use of a model in a day."""
+        return budget_of(self.settings)
 
     @cached_property
     def recall_cache(self) -> RecallCache:
@@ -320,7 +330,7 @@ class Composition:
         if self.extractor is not None:
             return self.extractor
         rules = rules_of(self.embedder)
-        model = model_of(self.settings, rules, self.counters)
+        model = model_of(self.settings, rules, self.model_budget, self.counters)
         if model is None:
             return rules
         self._closers.append(model.close)

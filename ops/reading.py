@@ -1,4 +1,4 @@
-"""What reads the turns, by the settings: the rules, or a model with the rules behind it."""
+"""What a model is asked for, by the settings: to read turns, with the rules behind it, and to rewrite queries."""
 
 import structlog
 from prometheus_client import CollectorRegistry
@@ -12,6 +12,7 @@ from services.extraction.model.breaker import Breaker
 from services.extraction.model.budget import Allowance, Budget
 from services.extraction.model.endpoint import Endpoint
 from services.extraction.model.extractor import Limits, ModelExtractor
+from services.recall.rewriting import FORM, OUTPUT_TOKENS, Rewriter
 
 log = structlog.stdlib.get_logger("cenotaph.reading")
 
@@ -29,7 +30,32 @@ def rules_of(embedder: Embedder) -> Rules:
     return Rules(sense, exemplars.version)
 
 
-def model_of(settings: Settings, rules: Rules, registry: CollectorRegistry) -> ModelExtractor | None:
+def budget_of(settings: Settings) -> Budget:
+    """Return what a process may use of the model in a day, whatever it asks it for."""
+    return Budget(
+        process=Allowance(settings.model_calls_a_day, settings.model_tokens_a_day),
+        tenant=Allowance(settings.model_tenant_calls_a_day, settings.model_tenant_tokens_a_day),
+    )
+
+
+def rewriter_of(settings: Settings, budget: Budget) -> Rewriter | None:
+    """Build what rewrites queries; None where the settings do not ask for it."""
+    if not settings.recall_rewrites or settings.model_url is None or settings.model_name is None:
+        return None
+    within_s = settings.recall_rewrite_ms / 1000
+    endpoint = Endpoint(
+        settings.model_url,
+        settings.model_name,
+        settings.model_key,
+        try_s=within_s,
+        max_bytes=_MAX_ANSWER_BYTES,
+        max_tokens=OUTPUT_TOKENS,
+        form=FORM,
+    )
+    return Rewriter(endpoint, budget, Breaker(_FAILURES, _PAUSE_S), within_s, count_tokens)
+
+
+def model_of(settings: Settings, rules: Rules, budget: Budget, registry: CollectorRegistry) -> ModelExtractor | None:
     """Build the extractor over the model of the settings, and the rules it falls back to; None where they name none."""
     if settings.model_url is None or settings.model_name is None:
         return None
@@ -40,10 +66,6 @@ def model_of(settings: Settings, rules: Rules, registry: CollectorRegistry) -> M
         try_s=settings.model_try_s,
         max_bytes=_MAX_ANSWER_BYTES,
         max_tokens=settings.model_output_tokens,
-    )
-    budget = Budget(
-        process=Allowance(settings.model_calls_a_day, settings.model_tokens_a_day),
-        tenant=Allowance(settings.model_tenant_calls_a_day, settings.model_tenant_tokens_a_day),
     )
     limits = Limits(
         within_s=settings.model_within_s,

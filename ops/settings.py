@@ -127,6 +127,8 @@ class Settings(BaseSettings):
     message_days: Count = 30
     read_days: Count = 30
     recall_cache_s: Annotated[int, Field(ge=0)] = 300
+    recall_rewrites: bool = False
+    recall_rewrite_ms: Count = 2_000
     upkeep_every_s: Count = 60
     tidy_every_s: Count = 86_400
     compare_every_s: Annotated[int, Field(ge=0)] = 86_400
@@ -152,6 +154,8 @@ class Settings(BaseSettings):
         if (self.model_url is None) != (self.model_name is None):
             raise ValueError("CENOTAPH_MODEL_URL and CENOTAPH_MODEL_NAME go together: set both, or neither")
         if self.model_url is None:
+            if self.recall_rewrites:
+                raise ValueError("CENOTAPH_RECALL_REWRITES needs a model: set CENOTAPH_MODEL_URL and its name too")
             return self
         url = urlsplit(self.model_url)
         if self.model_key is not None and url.scheme == "http" and url.hostname not in _LOOPBACK:

@@ -86,14 +86,21 @@ class Plant:
         """Hand a turn over."""
         return await self.composition.ingest.finalize(scope, turn, ACTOR)
 
+    async def placed(self, scope: Scope, turn: TurnIn) -> Position:
+        """Hand a turn over; return its position, also where the sealer is busy."""
+        answer = await self.store(scope, turn)
+        if answer.position is None:
+            await self.sealed()
+            answer = await self.store(scope, turn)  # known by now, so it tells its position
+        assert answer.position is not None
+        return Position(answer.position)
+
     async def say(
         self, scope: Scope, *said: str, contexts: Sequence[UUID] = (), at: datetime | None = None
     ) -> TurnOutcome:
         """Hand a turn over, consider it, and let every read model follow."""
         turn = self.turn(*said, contexts=contexts, at=at)
-        answer = await self.store(scope, turn)
-        assert answer.position is not None
-        await self.rememberer.consider(Position(answer.position))
+        await self.rememberer.consider(await self.placed(scope, turn))
         await self.follow()
         outcome = await self.composition.backend.catalogue.outcome(scope, turn.turn_id)
         assert outcome is not None

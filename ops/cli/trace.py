@@ -29,7 +29,7 @@ _MEANINGS = {
     "consent_withdrawn": "consent to its class was withdrawn",
 }
 _LIVE = frozenset({"active", "in_conflict"})
-_NUMBERS = ("importance", "confidence", "days", "authority", "match", "risk")
+_NUMBERS = ("relevance", "importance", "confidence", "days", "authority", "match", "risk")
 
 
 def trace(

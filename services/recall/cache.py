@@ -18,8 +18,7 @@ from typing import Final, Generic, TypeVar
 from prometheus_client import CollectorRegistry, Counter
 
 from events.model import MemoryId, Scope
-from projections.embedding import Vector
-from services.recall.found import Found
+from services.recall.found import Found, Meant
 
 T = TypeVar("T")
 VECTORS: Final = 1000
@@ -112,7 +111,7 @@ class RecallCache:
         def count(what: str) -> Callable[[bool], None]:
             return lambda hit: counted.labels(what, "hit" if hit else "miss").inc()
 
-        self.vectors: Shelf[Vector] = Shelf(VECTORS, age_s, clock, count("vectors"))
+        self.vectors: Shelf[Meant] = Shelf(VECTORS, age_s, clock, count("vectors"))
         self.found: Shelf[Found] = Shelf(kept, age_s, clock, count("found"))
 
     def key(self, *parts: object) -> bytes:

@@ -1,4 +1,4 @@
-"""What the paths found for a query at one moment: ids and numbers, and so all that a cache may hold."""
+"""What a query means and what the paths found for it at one moment: ids and numbers, all that a cache may hold."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -7,6 +7,7 @@ from typing import Final
 
 from events.model import Kind
 from projections.changes import State
+from projections.embedding import Vector
 from projections.moment import Moment
 from services.recall.blend import Blend
 from services.recall.bm25 import Key
@@ -15,6 +16,14 @@ from services.wire.traces import Rewriting
 
 ALWAYS: Final = frozenset({Kind.FORMAT, Kind.PROFILE, Kind.PROCEDURE})
 """Kinds that hold whatever is talked about; all others must have something to do with the query."""
+
+
+@dataclass(frozen=True, slots=True)
+class Meant:
+    """The vector of a query, and whether a model had a part in it."""
+
+    vector: Vector
+    rewriting: Rewriting = "off"
 
 
 @dataclass(frozen=True, slots=True)

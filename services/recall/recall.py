@@ -25,12 +25,15 @@ from services.access.rights import TokenRole
 from services.recall.blend import BLEND, Blend, breadth
 from services.recall.bm25 import Key
 from services.recall.cache import RecallCache
+from services.recall.calibration import calibrated
 from services.recall.candidates import Asked, Gathering
 from services.recall.features import Task, features_of
 from services.recall.found import Found, choose
 from services.recall.lease import Freshness, freshness
 from services.recall.meaning import Meaning
 from services.recall.ranking import DEFAULT, Features, Preset, rank
+from services.recall.rewriting import Rewriter
+from services.wire.traces import Rewriting
 
 log = structlog.get_logger(__name__)
 
@@ -79,6 +82,7 @@ class Sought:
     kinds: Collection[Kind] | None
     hits: Sequence[Hit]
     degraded: tuple[str, ...]
+    rewriting: Rewriting
 
 
 class Recall:
@@ -91,6 +95,7 @@ class Recall:
         models: embed the query; which one, the index says that serves.
         cache: keeps what was found.
         blend: how much each path counts; another one only where it is measured what each is worth.
+        rewriter: rewrites queries; None where they stay as they are.
     """
 
     def __init__(  # noqa: PLR0917 - the parts of one thing, each of its own type
@@ -101,11 +106,12 @@ class Recall:
         models: Models,
         cache: RecallCache,
         blend: Blend = BLEND,
+        rewriter: Rewriter | None = None,
     ) -> None:
         self._reader = reader
         self._vault = vault
         self._index = index
-        self._meaning = Meaning(models, cache, blend.last_line)
+        self._meaning = Meaning(models, cache, blend.last_line, rewriter)
         self._cache = cache
         self._blend = blend
 
@@ -134,8 +140,9 @@ class Recall:
             found = await self._gathered(connection, keyring, sought) if isinstance(sought, Sought) else sought
             usable, excluded = await _usable(connection, keyring, found, at)
         task = Task.of(query)
+        relevance = calibrated({key: found.clues[key].relevance for key in usable})
         known = {
-            key: features_of(found.facts[key], body, state, task, relevance=found.clues[key].relevance, now=at)
+            key: features_of(found.facts[key], body, state, task, relevance=relevance[key], now=at)
             for key, (body, state) in usable.items()
         }
         return Recollection(
@@ -161,10 +168,10 @@ class Recall:
         key = self._cache.key(scope.tenant_id, scope.subject_id, query, seen, model, *versions, *astuple(self._blend))
         if moment.settled and (kept := self._cache.recall(key)) is not None:
             return kept
-        vector = await self._meaning.vector(scope, query, model)
-        asked = Asked(vector, terms(query, keyring.secret("terms")), breadth(tokenize(query)), model)
-        hits, degraded = await self._nearest(moment.vectors, scope, vector)
-        return Sought(key, asked, moment, kinds, hits, degraded)
+        meant = await self._meaning.of(scope, query, model)
+        asked = Asked(meant.vector, terms(query, keyring.secret("terms")), breadth(tokenize(query)), model)
+        hits, degraded = await self._nearest(moment.vectors, scope, meant.vector)
+        return Sought(key, asked, moment, kinds, hits, degraded, meant.rewriting)
 
     async def _gathered(self, connection: Connection, keyring: Keyring, sought: Sought) -> Found:
         """Gather candidates in the transaction that opens them, and keep them if nothing but the versions made them."""
@@ -172,8 +179,8 @@ class Recall:
         gathering = Gathering(connection, keyring, sought.asked, self._blend)
         candidates = await gathering.gather(sought.hits, moment, sought.kinds)
         facts, excluded = choose(candidates, self._blend)
-        found = Found(sought.asked.model, moment, facts, candidates.clues, excluded, sought.degraded)
-        if moment.settled and not sought.degraded:
+        found = Found(sought.asked.model, moment, facts, candidates.clues, excluded, sought.degraded, sought.rewriting)
+        if moment.settled and not sought.degraded and sought.rewriting != "failed":
             self._cache.found.keep(sought.key, keyring.scope, found)
         return found
 

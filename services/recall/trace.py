@@ -109,6 +109,7 @@ def _traced(
 
 def _features(features: Features) -> TraceFeatures:
     return TraceFeatures(
+        relevance=round(features.relevance, 4),
         importance=features.importance,
         confidence=features.confidence,
         days=round(features.days, 2),

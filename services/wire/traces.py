@@ -14,8 +14,12 @@ Rewriting = Literal["off", "used", "failed"]
 
 
 class TraceFeatures(Frozen):
-    """What the score was made of (services/recall/RANKING.md): all in [0, 1] but the age in days."""
+    """What the score was made of (services/recall/RANKING.md): all in [0, 1] but the age in days.
 
+    `relevance` is that of the step on the scale of the score.
+    """
+
+    relevance: float
     importance: float
     confidence: float
     days: float

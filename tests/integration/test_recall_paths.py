@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 
 import pytest
 
-from events.model import Kind, MemoryId, Position, Scope
+from events.model import Kind, MemoryId, Scope
 from ops.bench.retrieval.everything import NO_GATES, IndexAll
 from services.governance.policy import shipped_policy
 from services.recall.blend import Blend
@@ -66,9 +66,7 @@ class Importer:
                 "messages": [{"message_id": "m", "role": "user", "content": text}],
             }
         )
-        answer = await self.plant.store(scope, turn)
-        assert answer.position is not None
-        await self.rememberer.consider(Position(answer.position))
+        await self.rememberer.consider(await self.plant.placed(scope, turn))
         outcome = await self.plant.composition.backend.turn_outcome(scope, turn.turn_id)
         assert outcome is not None
         (verdict,) = outcome.verdicts
@@ -131,9 +129,11 @@ async def test_an_answer_comes_with_its_question(importer: Importer) -> None:
     scope = await importer.plant.person()
     memories = await importer.talk(scope, "talk", *TALK)
     (alone,) = await importer.talk(scope, "alone", "当然是海棠阁。", start=START + timedelta(days=1))
-    found = await importer.ask(scope, "最喜欢哪家餐厅")
-    assert next(iter(found)) == memories[2]
-    assert found[memories[3]].features.relevance >= found[alone].features.relevance + 0.3
+    recollection = await importer.plant.composition.recall.recall(scope, "最喜欢哪家餐厅")
+    assert recollection.found is not None
+    relevance = {memory: clue.relevance for (memory, _), clue in recollection.found.clues.items()}
+    assert max(relevance, key=lambda memory: relevance[memory]) == memories[2]
+    assert relevance[memories[3]] >= relevance[alone] + 0.3
 
 
 async def test_neighbours_are_never_another_persons_nor_forgotten(importer: Importer) -> None:

@@ -2,7 +2,7 @@
 
 import json
 import ssl
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
@@ -92,16 +92,26 @@ class Endpoint:
         try_s: how long one request may take to connect, and then to say anything.
         max_bytes: how large an answer may be.
         max_tokens: how many tokens the model may write.
+        form: the JSON schema of what it is to write; that of proposals where it is left out.
     """
 
     def __init__(
-        self, url: str, name: str, key: SecretStr | None, *, try_s: float, max_bytes: int, max_tokens: int
+        self,
+        url: str,
+        name: str,
+        key: SecretStr | None,
+        *,
+        try_s: float,
+        max_bytes: int,
+        max_tokens: int,
+        form: Mapping[str, Any] | None = None,
     ) -> None:
         self._url = url.rstrip("/") + _PATH
         self._name = name
         self._key = key
         self._max_bytes = max_bytes
         self._max_tokens = max_tokens
+        self._form = schema() if form is None else form
         self._dialect = Dialect()
         # of the environment only the operator's certificates are used (SSL_CERT_FILE): a proxy would see what is sent
         self._client = httpx.AsyncClient(
@@ -135,9 +145,9 @@ class Endpoint:
         if dialect.temperature:
             request["temperature"] = 0
         if dialect.structured:
-            named = {"name": _TOOL, "strict": True, "schema": schema()}
+            named = {"name": _TOOL, "strict": True, "schema": self._form}
             return {**request, "response_format": {"type": "json_schema", "json_schema": named}}
-        tool = {"type": "function", "function": {"name": _TOOL, "parameters": schema()}}
+        tool = {"type": "function", "function": {"name": _TOOL, "parameters": self._form}}
         return {**request, "tools": [tool], "tool_choice": {"type": "function", "function": {"name": _TOOL}}}
 
     async def _post(self, request: dict[str, Any]) -> tuple[int, httpx.Headers, bytes]:
