@@ -34,6 +34,7 @@ from ops.keystore import ApiKeys
 from ops.logins import logins_of, password_of
 from ops.migrations import check, migrate
 from ops.reading import budget_of, model_of, rewriter_of, rules_of
+from ops.residue import Installation
 from ops.settings import Settings
 from projections.embedding import Embedder
 from projections.facts import Facts
@@ -630,6 +631,12 @@ class Composition:
     def second_place(self) -> Place:
         """Where lies what must not depend on the database."""
         return Folder(self.settings.second_place)
+
+    @property
+    def installation(self) -> Installation:
+        """Where the raw files are; takes the owner of both clusters."""
+        owners = {"log": self.log(None), "vault": self._vault_owner}
+        return Installation(self.settings, self.log("prober"), owners, self.vectors)
 
     @property
     def backed_up(self) -> Sources:

@@ -21,6 +21,7 @@ from ops.cli.parts import api, migrate, worker
 from ops.cli.rebuild import rebuild
 from ops.cli.reindex import reindex
 from ops.cli.replay import replay
+from ops.cli.residue import residue
 from ops.cli.signing import cosign, key, rotate_key
 from ops.cli.status import status
 from ops.cli.tasks import tasks
@@ -44,7 +45,7 @@ for command in (
     *(replay, verify, rebuild, reindex, upkeep, backup, restore, migrate, api, worker, token),
 ):
     app.command()(expanded(command))
-for audits in (verify, export, check, diff, key, rotate_key, cosign):
+for audits in (verify, export, check, diff, residue, key, rotate_key, cosign):
     audit.command()(expanded(audits))
 app.add_typer(audit, name="audit")
 tenant.command()(expanded(create))

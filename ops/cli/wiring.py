@@ -1,6 +1,6 @@
 """The imports that take seconds, made by the commands that need them and by no other."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from rich.progress import Progress
 
+from events.model import EventId
 from events.place import Folder
 from ops.embedded import Embedded, Endpoints
 from ops.settings import Settings
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from ops.composition import Composition
     from projections.model_names import ModelName
     from services.audit.reading import Progress as Shown
+    from services.residue.search import Search
 
 # ruff: noqa: PLC0415 - that is what this module is for
 
@@ -111,6 +113,13 @@ def measure_recall(memories: int, people: int) -> dict[str, object]:
     from ops.bench.recall.run import main
 
     return main(memories, people)
+
+
+async def look_for(
+    composition: "Composition", receipt: EventId, texts: Sequence[str], raw: Mapping[str, bytes], also: Sequence[Path]
+) -> "Search":
+    """Search the raw files of every store."""
+    return await composition.installation.search(receipt, texts, raw, also)
 
 
 async def write_backup(

@@ -13,9 +13,11 @@ from pymilvus import DataType, MilvusClient
 
 from events.postgres import Database
 from services.forgetting.append_only import generated, rewritten
+from services.residue.needle import Find, Needle
+from services.residue.search import search_files
 from tests.faults.house import House, housed
 from tests.faults.lives import Lives, lives
-from tests.faults.search import Find, Needle, search_files, search_tables
+from tests.faults.search import search_tables
 from workers.jobs import TURNS
 
 TAG = uuid4().hex[:10]
@@ -113,7 +115,9 @@ async def settle(house: House) -> None:
 async def search(house: House, *needles: Needle) -> set[Find]:
     """Search every file, and every table of both clusters."""
     await settle(house)
-    found = search_files(house.data, needles)
+    looked = search_files(house.data, needles)
+    assert looked.doubts == set()
+    found = looked.found
     for url in (house.composition.endpoints.database_url, house.composition.endpoints.vault_url):
         database = Database(url, None)
         async with database.connection() as connection:

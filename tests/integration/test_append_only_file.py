@@ -15,7 +15,8 @@ from services.access.rights import TokenRole
 from services.forgetting.append_only import AppendOnlyFile
 from services.forgetting.question import Question
 from services.forgetting.queues import QueueProbe
-from tests.faults.search import Needle, search_files
+from services.residue.needle import Needle
+from services.residue.search import search_files
 from tests.plant import Plant, planted
 from workers.jobs import TURNS
 from workers.rewrite import rewrite
@@ -61,7 +62,7 @@ async def hand_over(plant: Plant, client: "redis.Redis", *entries: dict[str, str
 async def gone(files: Path, *needles: Needle) -> None:
     """Wait until the server has removed the old files, which it does in a thread of its own."""
     async with asyncio.timeout(20):
-        while search_files(files, needles):  # noqa: ASYNC110 - as above
+        while search_files(files, needles).found:  # noqa: ASYNC110 - as above
             await asyncio.sleep(0.05)
 
 
@@ -86,7 +87,7 @@ async def test_a_forget_takes_the_words_out_of_the_file(plant: Plant, client: "r
     scope, word = await plant.person(), f"amber{uuid4().hex[:8]}"
     turn = plant.turn(f"Remember: I like {word} tea.", "Noted.", at=datetime.now(UTC))
     await hand_over(plant, client, {"token": token(plant, scope), "turn": turn.model_dump_json(by_alias=True)})
-    assert search_files(files, [Needle(word)])
+    assert search_files(files, [Needle(word)]).found
     await plant.sealed()
     (stored,) = await plant.turns(scope)
     await plant.rememberer.consider(stored.position or Position(0))
@@ -114,7 +115,7 @@ async def test_the_worker_takes_refused_words_out_without_a_forget(
         {"token": "none", "turn": stranger},
     )
     url = plant.composition.endpoints.redis_url
-    assert len({find.needle for find in search_files(files, needles)}) == len(needles)
+    assert len({find.needle for find in search_files(files, needles).found}) == len(needles)
     assert (await asked(url)).state == "unreclaimed"
     working = asyncio.create_task(rewrite(plant.composition.append_only_file, 60))
     await gone(files, *needles)

@@ -31,9 +31,11 @@ from projections.vector_probe import VectorProbe
 from projections.vector_scope import scope_filter
 from services.access.rights import RIGHTS, Right, TokenRole, may
 from services.recall.bm25 import keyword_scores
+from services.residue.needle import Needle
+from services.residue.search import search_files
 from services.wire.memories import MemoryStatus
 from services.wire.recall import ContextRequest, SearchRequest
-from tests.faults.search import Needle, search_files, search_tables
+from tests.faults.search import search_tables
 from tests.plant import MODELS, Plant, planted
 from workers.delivery import Delivery
 from workers.jobs import REMEMBER
@@ -139,7 +141,7 @@ async def test_no_table_stream_or_file_keeps_the_text(plant: Plant) -> None:
         async with look() as connection:
             await connection.execute("checkpoint")
             assert await search_tables(connection, needles) == set()
-    assert search_files(plant.composition.settings.data, needles) == set()
+    assert search_files(plant.composition.settings.data, needles).found == set()
 
 
 async def test_no_grants_mean_nothing_and_no_scope_is_an_error(plant: Plant) -> None:
@@ -322,7 +324,7 @@ async def test_a_secret_glued_to_chinese_is_stored_nowhere(plant: Plant, said: s
     assert [isinstance(body, bytes) and b"hunter2" not in body for body in opened.values()] == [True, True]
     page = await plant.composition.backend.memories(scope, None, 100, None)
     assert not any("hunter2" in (each.content or "") for each in page.memories)
-    assert search_files(plant.composition.settings.data, [Needle("hunter2hunter2")]) == set()
+    assert search_files(plant.composition.settings.data, [Needle("hunter2hunter2")]).found == set()
 
 
 async def test_a_message_that_kills_its_handler_is_a_dead_letter(plant: Plant) -> None:
