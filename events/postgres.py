@@ -45,6 +45,8 @@ class Connection(Protocol):
 
     def is_closed(self) -> bool: ...  # noqa: D102 - asyncpg's own signature
 
+    def is_in_transaction(self) -> bool: ...  # noqa: D102 - asyncpg's own signature
+
     def transaction(self, *, isolation: str | None = None, readonly: bool = False) -> Any: ...  # noqa: ANN401, D102 - asyncpg's own signature
 
     def cursor(self, query: str, *args: Any, prefetch: int | None = None) -> AsyncIterable[Row]: ...  # noqa: ANN401, D102 - asyncpg's own signature
@@ -132,6 +134,10 @@ class Database:
                         raise
                     pooled.invalidate()
                     raise UnavailableError(_DOWN) from error
+                finally:
+                    # whoever was cancelled while rolling back leaves a transaction open, which nobody else may meet
+                    if not raw.is_closed() and raw.is_in_transaction():
+                        pooled.invalidate()
             finally:
                 pooled.close()
         except (*_GONE, DBAPIError, PoolTimeoutError, self._engine.dialect.loaded_dbapi.Error) as error:

@@ -10,6 +10,7 @@ from events.envelope import Command, NewEvent, Part, memory_stream
 from events.errors import ConcurrencyError
 from events.log import EventLog, head, read_sealed, read_stream
 from events.model import CommandId, MemoryId, MessageBody, Position, Reinforced, Scope, TurnId
+from events.postgres import Database
 from events.sealer import Sealer
 from tests.conftest import Stores
 
@@ -58,3 +59,15 @@ async def test_a_sealed_body_opens_and_every_event_gets_a_position(log: EventLog
         (stored,) = await read_stream(connection, scope, memory_stream(scope.subject_id))
         opened = await open_bodies(connection, keyring, [(stored, "memory")])
     assert opened[stored.event_id, "memory"] == MessageBody(content="喜欢北京烤鸭").model_dump_json().encode()
+
+
+async def test_nobody_gets_a_connection_with_the_transaction_of_another(stores: Stores) -> None:
+    """Who leaves a transaction open, as one does who is cancelled while rolling back, takes the connection along."""
+    database = Database(stores.endpoints.database_url, None, size=1)
+    try:
+        async with database.connection() as connection:
+            await connection.execute("begin")
+        async with database.transaction() as connection:
+            assert await connection.fetchval("select 1") == 1
+    finally:
+        await database.close()
