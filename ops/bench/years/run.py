@@ -27,7 +27,6 @@ from projections.follower import Follower
 from services.upkeep.round import Round
 from workers.seal import seal
 
-_STEP = 2  # weeks
 _WEEK = timedelta(days=7)
 _TENANTS = 4
 _PLANTED = 2  # of each sort
@@ -40,16 +39,18 @@ _STORES = ("database_url", "vault_url", "redis_url", "milvus_uri")
 
 @dataclass(frozen=True)
 class Shape:
-    """How large a run is: everybody says `turns` things every two weeks; every so many weeks some are asked.
+    """How large a run is: everybody says `turns` things every `step` weeks.
 
-    `capacity` of every kind replaces the shipped capacities, which a run of this length would not reach.
+    Every `every` weeks `asked` people are asked. `capacity` of every kind replaces the shipped capacities, which a run
+    of this length would not reach.
     """
 
     people: int = 200
     weeks: int = 104
-    turns: int = 1
-    asked: int = 16
-    every: int = 26
+    step: int = 4
+    turns: int = 2
+    asked: int = 12
+    every: int = 24
     capacity: int = 12
 
 
@@ -66,11 +67,11 @@ class World:
     upkeep_s: float = 0.0
 
     async def live(self) -> list[Sample]:
-        """Live two weeks at a time; look at the start, every so many weeks, and at the end."""
+        """Live some weeks at a time; look at the start, every so many weeks, and at the end."""
         await self._at(self.start)
         await self._append([c for person in self.people for c in await self.scribe.plant(person, self.start, _PLANTED)])
         samples = [await self._look(0)]
-        for week in range(_STEP, self.shape.weeks + 1, _STEP):
+        for week in range(self.shape.step, self.shape.weeks + 1, self.shape.step):
             now = self.start + week * _WEEK
             await self._at(now)
             said = [await self.scribe.chatter(person, now, self.shape.turns) for person in self.people]
