@@ -121,7 +121,7 @@ def test_looking_refuses_to_write_into_the_repository(tmp_path: Path, capsys: py
 
 
 def test_the_chart_of_years_has_a_line_for_everything_that_is_shown() -> None:
-    """Seven lines of as many points as there are samples, inside the picture."""
+    """Six lines of as many points as there are samples, inside the picture."""
     samples = [
         {
             "day": day,
@@ -131,7 +131,7 @@ def test_the_chart_of_years_has_a_line_for_everything_that_is_shown() -> None:
         for day in (0, 364, 728)
     ]
     lines = [points.split() for points in re.findall(r'<polyline points="([^"]+)"', chart(samples, 7))]
-    assert [len(points) for points in lines] == [3] * 7
+    assert [len(points) for points in lines] == [3] * 6
     assert all(0 <= float(each) <= 900 for points in lines for point in points for each in point.split(","))
 
 

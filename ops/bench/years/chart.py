@@ -23,7 +23,6 @@ def chart(samples: Sequence[Mapping[str, object]], people: int) -> str:
         ("memories ever written", [each["written"] for each in sizes]),
         ("memories kept", [each["living"] for each in sizes]),
         ("vectors in the index", [each["living"] - each["cold"] for each in sizes]),
-        ("messages kept", [each["messages"] for each in sizes]),
     ]
     shares: list[Line] = [
         ("asked to remember, never used", [100 * each["asked"] for each in found]),

@@ -95,9 +95,12 @@ class World:
         await clock.turn_to(self.composition.log(None), now)
 
     async def _append(self, commands: Sequence[Command]) -> None:
-        # a turn comes before what was decided about it
-        for batch in batches(sorted(commands, key=lambda each: each.stream, reverse=True), _APPEND):
-            await asyncio.gather(*map(self.composition.events.append, batch))
+        # a turn comes before what was decided about it, whatever order an append is written in
+        turns = [each for each in commands if each.stream.startswith("turns/")]
+        decisions = [each for each in commands if not each.stream.startswith("turns/")]
+        for own in (turns, decisions):
+            for batch in batches(own, _APPEND):
+                await asyncio.gather(*map(self.composition.events.append, batch))
         await self._follow()
 
     async def _use(self, now: datetime) -> None:
