@@ -214,10 +214,18 @@ class MemoryPage(Answer):
     next_cursor: str | None
 
 
+class Copy(Answer):
+    """A backup that may hold the sealed bytes, and by when nothing opens it, None if that is past."""
+
+    copy_id: UUID
+    made_at: datetime
+    keys_die_by: datetime | None
+
+
 class Layer(Answer):
     """What one layer answered about a deletion: counts, what each asked, how far it had followed the log, when.
 
-    `holders` are the exports that hold it.
+    `holders` are the exports that hold it, `copies` the backups.
     """
 
     layer: str
@@ -226,6 +234,7 @@ class Layer(Answer):
     queries: dict[str, str] = {}
     holders: tuple[UUID, ...] = ()
     position: int | None = None
+    copies: tuple[Copy, ...] = ()
     at: datetime
 
 

@@ -20,7 +20,7 @@ from cenotaph.errors import CenotaphError, of_problem
 A = TypeVar("A", bound=answers.Answer)
 
 Role = Literal["user", "assistant", "system", "tool"]
-Origin = Literal["user", "assistant", "tool", "retrieved", "injected", "subagent"]
+Origin = Literal["user", "assistant", "tool", "retrieved", "injected", "subagent", "system"]
 Status = Literal["completed", "cancelled", "failed"]
 RecallRole = Literal["chat", "planner", "search", "generator"]
 RankingPreset = Literal["default", "support", "medical", "coding", "authority"]

@@ -26,7 +26,7 @@ from cenotaph.calls import (
 )
 from cenotaph.transport import PATIENT, AsyncSender, Retry, Sender
 
-TokenRole = Literal["agent", "person", "auditor", "workflow"]
+TokenRole = Literal["agent", "person", "auditor", "workflow", "system"]
 
 
 class Cenotaph:
