@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from services.residue.needle import Find
     from services.residue.search import Search
 
-FOUND, CANNOT_PROVE = 1, 2
+FOUND, CANNOT_PROVE = 3, 4  # 1 is an error, 2 a wrong option
 NOT_PROVEN = (
     "not looked at, and proven by nobody: blocks that a flash disk, a copy-on-write file system or a snapshot keeps of"
     " files that were overwritten or removed; swap; copies on other machines; what left with a prompt or an answer"
@@ -51,8 +51,8 @@ def residue(
 ) -> None:
     """Search the raw files of every store for text, ciphertext, wrapped key and vector of what was forgotten.
 
-    Exit code 0: nothing is there. 1: something is, and where. 2: a file could not be read or decoded, so nothing is
-    proven of it.
+    Exit code 0: nothing is there. 3: something is, and where. 4: a file could not be read or decoded, so nothing is
+    proven of it. As everywhere, 1 is an error and 2 a wrong option.
     """
     logs.configure("warning")
     settings = settings_of(place.data)

@@ -210,7 +210,7 @@ def test_a_rebuild_while_up_runs_gives_the_same_rows(up: Up) -> None:
     before = asyncio.run(rows(up))
     found = ok(up.env, "recall", "what does she drink 喝什么", "--subject", "shen")
     said = ok(up.env, "rebuild", "all")
-    assert re.findall(r"rebuilt (\w+) from", said) == ["facts", "keywords", "sessions", "vectors"]
+    assert re.findall(r"rebuilt (\w+) from", said) == ["facts", "keywords", "sessions", "tasks", "vectors"]
     assert asyncio.run(rows(up)) == before
     assert sum(map(len, before.values())) > 30
     assert (
@@ -271,7 +271,7 @@ def test_replay_shows_a_memory_as_it_was(up: Up) -> None:
 def test_audit_diff_finds_nothing_wrong(up: Up) -> None:
     """Every read model is compared and says what the log says."""
     reports = [json.loads(line) for line in ok(up.env, "audit", "diff", "--json").splitlines()]
-    assert [report["model"] for report in reports] == ["facts", "keywords", "sessions", "vectors"]
+    assert [report["model"] for report in reports] == ["facts", "keywords", "sessions", "tasks", "vectors"]
     assert all(report["compared"] and not report["differences"] for report in reports)
 
 
@@ -279,7 +279,7 @@ def test_status_verify_tenant_token(up: Up) -> None:
     """The operator's commands: all is well, the log verifies, keys and tokens are made that the door takes."""
     status = json.loads(ok(up.env, "status", "--json"))
     assert set(status["stores"].values()) == {"ok"}
-    assert set(status["lag"]) == {"dispatch", "facts", "keywords", "sessions", "shred", "vectors"}
+    assert set(status["lag"]) == {"dispatch", "facts", "keywords", "sessions", "shred", "tasks", "vectors"}
     assert (status["turns_waiting"], status["pending_deletions"], status["dead_letters"]) == (0, 0, 0)
     for name in (("audit", "verify"), ("verify",)):  # the short name is the same command
         assert re.search(r"verified \d+ events, \d+ bodies; [1-9]", ok(up.env, *name))
