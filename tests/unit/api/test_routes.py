@@ -68,7 +68,8 @@ async def test_context(agent: httpx.AsyncClient, backend: RecordingBackend, scop
     """Context comes with citations and what was left out."""
     answer = await agent.post("/v1/context", json={"query": "晚饭 dinner", "role": "chat"})
     assert answer.status_code == 200
-    assert answer.json()["memories"] == [{"memory_id": str(MEMORY), "version": 1, "kind": "preference", "score": 0.8}]
+    cited = {"memory_id": str(MEMORY), "version": 1, "kind": "preference", "score": 0.8, "may_drive_a_write": True}
+    assert answer.json()["memories"] == [cited]
     assert answer.json()["left_out"] == [{"memory_id": None, "reason": "budget"}]
     assert backend.calls[0][1][0] == scope
     assert backend.calls[0][1][1].token_budget == 800
