@@ -4,7 +4,12 @@ from hashlib import sha1
 from typing import cast
 from uuid import UUID
 
-from asyncpg.pgproto.pgproto import UUID as DRIVER_UUID
+try:
+    from asyncpg.pgproto.pgproto import UUID as _made  # noqa: N811 - used as the function that makes one
+except ImportError:  # a bundle is checked where there is no driver
+
+    def _made(value: str | bytes) -> UUID:
+        return UUID(value) if isinstance(value, str) else UUID(bytes=value)
 
 
 def read_id(text: str) -> UUID:
@@ -13,7 +18,7 @@ def read_id(text: str) -> UUID:
     Raises:
         ValueError: it is none.
     """
-    return cast("UUID", DRIVER_UUID(text))
+    return cast("UUID", _made(text))
 
 
 def derived_id(namespace: UUID, name: str) -> UUID:
@@ -21,4 +26,4 @@ def derived_id(namespace: UUID, name: str) -> UUID:
     digest = bytearray(sha1(namespace.bytes + name.encode(), usedforsecurity=False).digest()[:16])
     digest[6] = digest[6] & 0x0F | 0x50
     digest[8] = digest[8] & 0x3F | 0x80
-    return cast("UUID", DRIVER_UUID(bytes(digest)))
+    return cast("UUID", _made(bytes(digest)))

@@ -190,8 +190,17 @@ async def test_reads_that_still_name_the_memory_keep_the_receipt_pending(
 async def test_a_key_that_comes_back_keeps_the_receipt_pending(plant: Plant, owned: tuple[Scope, MemoryId]) -> None:
     """A vault restored from a backup meanwhile holds keys again: they are seen, and destroyed again."""
     scope, memory = owned
+    async with plant.composition.log("prober").connection() as connection:
+        used = await connection.fetch(  # the task stays, but for what rests on the memory
+            "select distinct key_id from log.body join log.event using (event_id)"
+            " where log.body.subject_id = $1 and type <> 'task_started'",
+            scope.subject_id,
+        )
     async with plant.vault() as connection:
-        rows = await connection.fetch("select * from vault.data_key where subject_id = $1", scope.subject_id)
+        rows = await connection.fetch(  # keys that were leased ahead have sealed nothing yet and stay
+            "select * from vault.data_key where key_id = any($1::uuid[])", [row["key_id"] for row in used]
+        )
+    assert rows
 
     async def restore() -> None:
         async with plant.vault() as connection:

@@ -76,11 +76,12 @@ async def test_when_the_endpoint_dies_the_rules_go_on_and_the_log_says_so(plant:
     (content,) = (await plant.recalled(scope, "我住在哪里")).values()
     assert "苏州" in content
     end = await considered(plant, scope)
-    assert (end.extractor, end.fallback) == ("rules/1", "server_error")
+    rules = plant.composition.reader_of_turns.name
+    assert (end.extractor, end.fallback) == (rules, "server_error")
     (memory,) = await plant.recalled(scope, "我住在哪里")
     explained = await plant.composition.backend.explain(scope, memory)
     assert explained is not None
-    assert [(each.extractor, each.fallback) for each in explained.judgements] == [("rules/1", "server_error")]
+    assert [(each.extractor, each.fallback) for each in explained.judgements] == [(rules, "server_error")]
 
 
 async def test_gates_decide_about_what_a_model_finds(plant: Plant) -> None:
@@ -139,7 +140,7 @@ async def test_what_is_forgotten_while_it_is_read_is_not_written(plant: Plant) -
     await plant.follow()
     assert await plant.recalled(scope, "我住在哪里") == {}
     ends = [each.event for each in await plant.stream(scope) if isinstance(each.event, TurnConsidered)]
-    assert [each.extractor for each in ends] == ["rules/1", "forgetful/1"]
+    assert [each.extractor for each in ends] == [plant.composition.reader_of_turns.name, "forgetful/1"]
 
 
 async def test_who_loses_a_race_does_not_ask_again(plant: Plant) -> None:
