@@ -10,13 +10,17 @@ from rich.table import Table
 
 from events.errors import CenotaphError
 from ops import logs
-from ops.bench import growth as growing
-from ops.bench import replay as replaying
-from ops.bench.append import run as appending
 from ops.bench.append.contender import Shape
 from ops.cli.options import Json
 from ops.cli.output import out, print_table
-from ops.cli.wiring import measure_forgetting, measure_recall, measure_years
+from ops.cli.wiring import (
+    measure_append,
+    measure_forgetting,
+    measure_growth,
+    measure_recall,
+    measure_replay,
+    measure_years,
+)
 
 bench = typer.Typer(help="Measure the log, on servers and databases of its own.", no_args_is_help=True)
 
@@ -41,7 +45,7 @@ def append(
     """
     logs.configure("error")
     shape = Shape(writers, batch, events)
-    _show(appending.main(shape, rounds, variants=variants, peers=peers), json=json)
+    _show(measure_append(shape, rounds, variants=variants, peers=peers), json=json)
 
 
 @bench.command()
@@ -53,7 +57,7 @@ def replay(
 ) -> None:
     """Import events in bulk, then read the sealed log and open every body: events a second, and n of n."""
     logs.configure("error")
-    result = replaying.main(events, rounds)
+    result = measure_replay(events, rounds)
     _show(result, json=json)
     if not result["n_of_n"]:
         raise CenotaphError("not every event was read back")
@@ -67,7 +71,7 @@ def growth(
 ) -> None:
     """Fill a log with turns and decisions; say what it costs in bytes, and in time to verify and to rebuild from."""
     logs.configure("error")
-    _show(growing.main(events), json=json)
+    _show(measure_growth(events), json=json)
 
 
 @bench.command()

@@ -16,6 +16,7 @@ from ops.settings import Settings
 if TYPE_CHECKING:
     from ops.backup.manifest import Manifest
     from ops.backup.restore import Chosen, Done
+    from ops.bench.append.contender import Shape as AppendShape
     from ops.bench.governance.evaluation import Evaluation
     from ops.bench.governance.scenario import Scenario
     from ops.bench.retrieval.evaluation import Evaluation as RetrievalEvaluation
@@ -97,6 +98,27 @@ def evaluate_retrieval(name: "Name", folder: Path, choice: Choice, shown: Progre
         return lambda: shown.advance(task)
 
     return evaluate(name, choice.half, pools, governed=choice.governed, vectors=choice.vectors, starting=starting)
+
+
+def measure_append(shape: "AppendShape", rounds: int, *, variants: bool, peers: bool) -> dict[str, object]:
+    """Append on servers of its own, in turns with whatever else is asked for."""
+    from ops.bench.append.run import main
+
+    return main(shape, rounds, variants=variants, peers=peers)
+
+
+def measure_replay(events: int, rounds: int) -> dict[str, object]:
+    """Import events in bulk and read them back."""
+    from ops.bench.replay import main
+
+    return main(events, rounds)
+
+
+def measure_growth(events: int) -> dict[str, object]:
+    """Fill a log and say what it costs."""
+    from ops.bench.growth import main
+
+    return main(events)
 
 
 def measure_years(people: int, weeks: int) -> tuple[dict[str, object], str, list[str]]:

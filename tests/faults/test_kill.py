@@ -172,20 +172,20 @@ async def torture(house: House, seed: int, turns: int, plan: list[str]) -> Count
 
 async def nothing_left(house: House, name: str, forgotten: int) -> None:
     """No key that a tombstone names is left, nor the key of any probe, and no receipt was written twice."""
-    scope = await house.scope(name)
+    scope, opener = await house.scope(name), house.composition.vault("opener")
     async with house.composition.log(None).connection() as connection:
         fenced = await connection.fetch("select target from log.fence where tenant_id = $1", scope.tenant_id)
+        assert not await opener.present([row["target"] for row in fenced])
         probes = await connection.fetch("select probe_key, probe from ops.erasure")
         receipts = await connection.fetchval(
             "select count(*) from log.event where type = 'erasure_verified' and subject_id = $1", scope.subject_id
         )
-    keys = [row["target"] for row in fenced] + [row["probe_key"] for row in probes if row["probe_key"] is not None]
-    opener = house.composition.vault("opener")
-    async with asyncio.timeout(60):  # the probes' key dies behind the receipt
-        while True:
-            if not await opener.present(keys):
-                break
-            await asyncio.sleep(0.1)
+        async with asyncio.timeout(60):  # the probes' key is destroyed behind the receipt, and then no longer named
+            while True:
+                if not await connection.fetchval("select exists (select from ops.erasure where probe_key is not null)"):
+                    break
+                await asyncio.sleep(0.1)
+    assert not await opener.present([row["probe_key"] for row in probes if row["probe_key"] is not None])
     assert receipts == forgotten
     assert all(row["probe"] is None for row in probes)
 
