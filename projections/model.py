@@ -10,7 +10,7 @@ from events.model import Tombstoned
 from events.postgres import Connection
 
 ReadModel = Literal["facts", "keywords", "sessions", "tasks", "vectors"]
-"""The name of every read model; `ops/composition.py` makes one of each."""
+"""The name of every read model; `ops/composition/` makes one of each."""
 
 _TABLE: Final = re.compile(r"create table \{schema\}\.(\w+)")
 

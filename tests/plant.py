@@ -115,7 +115,7 @@ class Plant:
     @cached_property
     def rememberer(self) -> Rememberer:
         """What considers turns."""
-        return self.composition._rememberer()
+        return self.composition.rememberer
 
     async def follow(self, *names: str) -> None:
         """Let read models follow to the end of the log: all, or those named."""

@@ -40,7 +40,7 @@ async def contents(plant: Plant, scope: Scope, status: MemoryStatus) -> list[str
 async def consider(plant: Plant, positions: list[Position], workers: int = 2) -> None:
     """Let so many rememberers consider them, as worker processes would; a lost race is delivered again."""
     others = [plant.another() for _ in range(workers - 1)]
-    each = [plant.rememberer, *(other._rememberer() for other in others)]
+    each = [plant.rememberer, *(other.rememberer for other in others)]
 
     async def one(number: int, position: Position) -> None:
         while True:

@@ -32,7 +32,7 @@ async def reading_with(plant: Plant, model: Model, **other: int) -> AsyncIterato
     settings = {"model_url": model.url, "model_name": "tiny", "model_tries": 1, **other}
     composition = Composition(plant.composition.settings.model_copy(update=settings), plant.composition.endpoints)
     try:
-        yield composition._rememberer()
+        yield composition.rememberer
     finally:
         await composition.close()
 
@@ -133,7 +133,7 @@ async def test_what_is_forgotten_while_it_is_read_is_not_written(plant: Plant) -
     answer = await plant.store(scope, late)
     assert answer.position is not None
     try:
-        await composition._rememberer().consider(Position(answer.position))
+        await composition.rememberer.consider(Position(answer.position))
     finally:
         await composition.close()
     assert [len(turn.messages) for turn in extractor.read] == [2, 1]

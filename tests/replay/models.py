@@ -1,4 +1,4 @@
-"""Every read model of one log, its followers and its comparison, as `ops/composition.py` wires them."""
+"""Every read model of one log, its followers and its comparison, as `ops/composition/` wires them."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
