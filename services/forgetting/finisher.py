@@ -256,6 +256,7 @@ class Finisher:
         await self._vault.destroy(_sealed_for(tombstone), [KeyId(key)])
         if _is_whole(tombstone):
             await self._whole.release(tombstone)
+        failpoint.hit("erase.released")
         async with self._eraser.connection() as connection:  # so that `pending` no longer asks for it
             await connection.execute("update ops.erasure set probe_key = null where tombstone = $1", tombstone.event_id)
 

@@ -47,6 +47,7 @@ class Lives:
 
     def begin(self) -> None:
         """Begin the next life."""
+        self._stopping = False
         self._armed = self._plan.pop(0) if self._plan else "-"
         assert self._zygote.stdin is not None
         self._zygote.stdin.write(f"{self._armed}\n".encode())
@@ -62,7 +63,6 @@ class Lives:
     async def turn_over(self) -> None:
         """Stop the present life politely and begin the next."""
         await self.end()
-        self._stopping = False
         self.begin()
 
     async def watch(self) -> None:
