@@ -32,6 +32,7 @@ from services.forgetting.layers import Layer, Registry
 from services.forgetting.receipt import Signer
 from services.forgetting.second_place import Tombstones
 from services.remembering.remember import Rememberer
+from services.wire.facts import SystemFact
 from services.wire.receipts import ReceiptView
 from services.wire.turns import MessageIn, TurnAnswer, TurnIn, TurnOutcome
 from workers.seal import seal
@@ -88,10 +89,21 @@ class Plant:
 
     async def placed(self, scope: Scope, turn: TurnIn) -> Position:
         """Hand a turn over; return its position, also where the sealer is busy."""
-        answer = await self.store(scope, turn)
-        if answer.position is None:
+        position = (await self.store(scope, turn)).position
+        if position is None:
             await self.sealed()
-            answer = await self.store(scope, turn)  # known by now, so it tells its position
+            position = (await self.store(scope, turn)).position  # known by now, so it tells its position
+        assert position is not None
+        return Position(position)
+
+    async def stated(self, scope: Scope, system: str, fact: SystemFact) -> Position | None:
+        """Let a business system state a fact; return its position, None where the system does not own the key."""
+        answer = await self.composition.backend.propose(scope, system, fact)
+        if answer and answer.position is None:
+            await self.sealed()
+            answer = await self.composition.backend.propose(scope, system, fact)
+        if answer is None:
+            return None
         assert answer.position is not None
         return Position(answer.position)
 

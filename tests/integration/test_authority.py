@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 import pytest
 
 from events.errors import BadInputError
-from events.model import MemoryId, Position, Scope
+from events.model import MemoryId, Scope
 from services.wire.facts import SystemFact
 from services.wire.memories import MemoryStatus
 from services.wire.turns import Verdict
@@ -28,11 +28,10 @@ async def states(plant: Plant, scope: Scope, key: str, value: str, at: datetime)
     """Let the system state a fact; return what became of it, None where it may not."""
     fact_id = f"{key} {at.isoformat()}"
     fact = SystemFact(fact_id=fact_id, key=key, value=value, occurred_at=at)
-    answer = await plant.composition.backend.propose(scope, "registry", fact)
-    if answer is None:
+    position = await plant.stated(scope, "registry", fact)
+    if position is None:
         return None
-    assert answer.position is not None
-    await plant.rememberer.consider(Position(answer.position))
+    await plant.rememberer.consider(position)
     await plant.follow()
     outcome = await plant.composition.backend.fact_outcome(scope, "registry", fact_id)
     assert outcome is not None
@@ -88,12 +87,11 @@ async def test_a_system_states_only_what_it_owns(plant: Plant) -> None:
     scope = await plant.person()
     assert await states(plant, scope, "work.role", "clerk", START) is None
     fact = SystemFact(fact_id="late", key="membership.tier", value="gold", occurred_at=START)
-    answer = await plant.composition.backend.propose(scope, "registry", fact)
+    position = await plant.stated(scope, "registry", fact)
     await plant.composition.register_system(plant.tenant, "registry", frozenset({OWNED}))
     try:
-        assert answer is not None
-        assert answer.position is not None
-        await plant.rememberer.consider(Position(answer.position))
+        assert position is not None
+        await plant.rememberer.consider(position)
         await plant.follow()
         outcome = await plant.composition.backend.fact_outcome(scope, "registry", "late")
         assert outcome is not None

@@ -23,12 +23,10 @@ async def plant(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Plant
 
 async def stored(plant: Plant, scope: Scope, *said: tuple[str, int]) -> list[Position]:
     """Store turns that were said so many minutes after the start."""
-    positions = []
-    for text, minutes in said:
-        answer = await plant.store(scope, plant.turn(text, "好的。", at=START + timedelta(minutes=minutes)))
-        assert answer.position is not None
-        positions.append(Position(answer.position))
-    return positions
+    return [
+        await plant.placed(scope, plant.turn(text, "好的。", at=START + timedelta(minutes=minutes)))
+        for text, minutes in said
+    ]
 
 
 async def contents(plant: Plant, scope: Scope, status: MemoryStatus) -> list[str]:

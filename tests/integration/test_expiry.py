@@ -7,7 +7,7 @@ import pytest
 
 from events.bodies import Shredded, open_bodies
 from events.envelope import StoredEvent
-from events.model import Expired, KeyId, Position, Scope
+from events.model import Expired, KeyId, Scope
 from events.postgres import Connection
 from services.access.rights import TokenRole
 from services.audit.evidence import Trust
@@ -115,13 +115,12 @@ async def test_messages_expire_unless_a_living_memory_cites_them(plant: Plant, e
 async def test_a_turn_that_was_not_considered_keeps_its_messages(plant: Plant, expiry: Round) -> None:
     """Whatever its age, it may still become a memory; once it was considered its answer goes."""
     scope = await plant.person()
-    answer = await plant.store(scope, plant.turn("我住在苏州", "好的。"))
+    position = await plant.placed(scope, plant.turn("我住在苏州", "好的。"))
     await plant.follow()
     await after(plant, expiry, "a month")
     (turn,) = await plant.turns(scope)
     assert len(await keys_of(plant, turn)) == 2
-    assert answer.position is not None
-    await plant.rememberer.consider(Position(answer.position))
+    await plant.rememberer.consider(position)
     await plant.follow()
     await after(plant, expiry, "a month")
     assert await keys_of(plant, turn) == {turn.parts[0].key_id}
@@ -131,9 +130,8 @@ async def test_facts_that_lag_behind_expire_nothing(plant: Plant, expiry: Round)
     """A memory that was accepted a moment ago keeps the message it cites, though no read model knows it yet."""
     scope = await plant.person()
     await plant.say(scope, "早上好！", "早！")
-    answer = await plant.store(scope, plant.turn("我住在苏州", "好的。"))
-    assert answer.position is not None
-    await plant.rememberer.consider(Position(answer.position))
+    position = await plant.placed(scope, plant.turn("我住在苏州", "好的。"))
+    await plant.rememberer.consider(position)
     await plant.follow("sessions")
     await expiry.step(datetime.now(UTC) + LATER["a month"])
     assert await expired(plant, scope) == []

@@ -10,7 +10,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from events.envelope import StoredEvent
-from events.model import Accepted, KeyId, MemoryId, Position, Scope, Tombstoned
+from events.model import Accepted, KeyId, MemoryId, Scope, Tombstoned
 from services.forgetting.receipt import verify
 from services.wire.memories import MemoryStatus
 from services.wire.recall import ContextRequest
@@ -159,10 +159,9 @@ async def test_a_forget_that_races_with_a_supersede_leaves_no_version_readable(p
     for _ in range(RACES):
         scope = await plant.person()
         memory = await plant.remember(scope, "我住在苏州", "好的。")
-        answer = await plant.store(scope, plant.turn("我搬家了，现在住在杭州", "恭喜！"))
-        assert answer.position is not None
+        position = await plant.placed(scope, plant.turn("我搬家了，现在住在杭州", "恭喜！"))
         forget = plant.composition.backend.forgetter.forget(scope, memory, ACTOR)
-        supersede = plant.rememberer.consider(Position(answer.position))
+        supersede = plant.rememberer.consider(position)
         pair = [forget, supersede] if first == "forget" else [supersede, forget]
         results = await asyncio.gather(*pair)
         receipt = results[pair.index(forget)]
@@ -244,9 +243,8 @@ async def test_a_forgotten_turn_that_is_sent_again_stores_nothing(plant: Plant) 
     """The same turn id is answered `forgotten`; no event, no body, no key is added, and nothing is remembered again."""
     scope = await plant.person()
     turn = plant.turn("请记住：我喜欢北京烤鸭。", "好的。")
-    answer = await plant.store(scope, turn)
-    assert answer.position is not None
-    await plant.rememberer.consider(Position(answer.position))
+    position = await plant.placed(scope, turn)
+    await plant.rememberer.consider(position)
     await plant.follow()
     (memory,) = await plant.recalled(scope, "晚饭吃什么")
     receipt = await plant.forget(scope, memory)
@@ -257,7 +255,7 @@ async def test_a_forgotten_turn_that_is_sent_again_stores_nothing(plant: Plant) 
         before = await rows(plant, scope)
         assert (await plant.store(scope, turn)).state == "forgotten"
         assert await rows(plant, scope) == before
-        assert await plant.rememberer.consider(Position(answer.position)) is None
+        assert await plant.rememberer.consider(position) is None
     assert await plant.recalled(scope, "晚饭吃什么") == {}
 
 

@@ -9,7 +9,7 @@ import pytest
 import redis.asyncio as redis
 
 from events.errors import UnavailableError
-from events.model import EventId, MemoryId, Outcome, Position, Role, Scope, Tombstoned, TurnFinalized
+from events.model import EventId, MemoryId, Outcome, Role, Scope, Tombstoned, TurnFinalized
 from services.access.rights import TokenRole
 from services.wire.recall import ContextRequest
 from services.wire.turns import Verdict
@@ -94,10 +94,9 @@ async def test_a_date_in_the_future_is_no_way_around(plant: Plant) -> None:
     scope = await plant.person()
     memory = await plant.remember(scope, SAYINGS[0], "好的。")
     turn = plant.turn(SAYINGS[0], "好的。", at=now() + timedelta(minutes=4))
-    answer = await plant.store(scope, turn)
-    assert answer.position is not None
+    position = await plant.placed(scope, turn)
     await plant.forget(scope, memory)
-    await plant.rememberer.consider(Position(answer.position))
+    await plant.rememberer.consider(position)
     outcome = await plant.composition.backend.catalogue.outcome(scope, turn.turn_id)
     assert outcome is not None
     assert ends(outcome.verdicts) == [HELD]
@@ -191,10 +190,9 @@ async def test_an_answer_from_a_context_older_than_the_forget_is_not_stored(plan
         await plant.follow()
         assert (await plant.finish(scope, receipt)).decision == "deletion_propagated"
     turn = plant.turn("今晚吃什么？我住在苏州。", "按你的口味，吃北京烤鸭吧。", contexts=[context], at=now())
-    answer = await plant.store(scope, turn)
-    assert answer.position is not None
+    position = await plant.placed(scope, turn)
     assert (await plant.store(scope, turn)).state == "known"
-    await plant.rememberer.consider(Position(answer.position))
+    await plant.rememberer.consider(position)
     await plant.follow()
     stored = (await plant.turns(scope))[-1]
     assert isinstance(stored.event, TurnFinalized)

@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator
 import pytest
 
 from events.errors import PreviewChangedError
-from events.model import Kind, Position, Scope, Tombstoned
+from events.model import Kind, Scope, Tombstoned
 from services.access.rights import TokenRole
 from services.wire.receipts import MessageOf, ReceiptView, What
 from services.wire.turns import TurnIn
@@ -22,9 +22,8 @@ async def plant(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Plant
 async def said(plant: Plant, scope: Scope, session: str, *words: str) -> TurnIn:
     """Say something in a session, and let it be considered and followed."""
     turn = plant.turn(*words).model_copy(update={"session_id": session})
-    answer = await plant.store(scope, turn)
-    assert answer.position is not None
-    await plant.rememberer.consider(Position(answer.position))
+    position = await plant.placed(scope, turn)
+    await plant.rememberer.consider(position)
     await plant.follow()
     return turn
 
@@ -102,13 +101,12 @@ async def test_a_turn_nobody_considered_yet_is_forgotten_too(plant: Plant) -> No
     """A message is fenced before it became a memory, and then becomes none."""
     scope = await plant.person()
     turn = plant.turn("我住在苏州。", "好的。")
-    answer = await plant.store(scope, turn)
+    position = await plant.placed(scope, turn)
     what = What(message=MessageOf(turn_id=turn.turn_id, message_id="m0"))
     receipt = await plant.composition.backend.forget_what(scope, what)
     assert receipt is not None
     assert (receipt.memory_id, receipt.memories, receipt.messages) == (None, 0, 2)
-    assert answer.position is not None
-    considered = await plant.rememberer.consider(Position(answer.position))
+    considered = await plant.rememberer.consider(position)
     assert considered is None or considered.counts == {}
     await plant.follow()
     assert (await plant.finish(scope, receipt.receipt_id)).decision == "deletion_propagated"

@@ -6,7 +6,7 @@ from uuid import UUID
 
 import pytest
 
-from events.model import CandidateProposed, NotWritten, Position, Scope, TenantId, Turn, TurnConsidered
+from events.model import CandidateProposed, NotWritten, Scope, TenantId, Turn, TurnConsidered
 from ops.composition import Composition
 from services.extraction.extractor import Extracted, Rules
 from services.remembering.remember import Rememberer
@@ -43,9 +43,8 @@ async def considered(plant: Plant, scope: Scope) -> TurnConsidered:
 
 
 async def consider(plant: Plant, scope: Scope, rememberer: Rememberer, *said: str) -> None:
-    answer = await plant.store(scope, plant.turn(*said))
-    assert answer.position is not None
-    await rememberer.consider(Position(answer.position))
+    position = await plant.placed(scope, plant.turn(*said))
+    await rememberer.consider(position)
     await plant.follow()
 
 
@@ -130,10 +129,9 @@ async def test_what_is_forgotten_while_it_is_read_is_not_written(plant: Plant) -
     composition = Composition(plant.composition.settings, plant.composition.endpoints, extractor=extractor)
     context = await plant.composition.backend.context(scope, REQUEST)
     late = plant.turn("好的。", "记住：你住在苏州。", contexts=[UUID(str(context.context_id))])
-    answer = await plant.store(scope, late)
-    assert answer.position is not None
+    position = await plant.placed(scope, late)
     try:
-        await composition.rememberer.consider(Position(answer.position))
+        await composition.rememberer.consider(position)
     finally:
         await composition.close()
     assert [len(turn.messages) for turn in extractor.read] == [2, 1]
@@ -147,8 +145,7 @@ async def test_who_loses_a_race_does_not_ask_again(plant: Plant) -> None:
     """A model reads a turn once, however often the append has to be tried."""
     scope = await plant.person()
     async with serving(proposing(PLAY)) as model, reading_with(plant, model) as rememberer:
-        answer = await plant.store(scope, plant.turn(SAID, "好的。"))
-        assert answer.position is not None
+        position = await plant.placed(scope, plant.turn(SAID, "好的。"))
         real = rememberer._propose
         raced = False
 
@@ -161,5 +158,5 @@ async def test_who_loses_a_race_does_not_ask_again(plant: Plant) -> None:
             return proposed
 
         rememberer._propose = propose  # type: ignore[assignment, method-assign]
-        assert await rememberer.consider(Position(answer.position)) is not None
+        assert await rememberer.consider(position) is not None
     assert (raced, len(model.requests)) == (True, 1)

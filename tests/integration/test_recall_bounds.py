@@ -71,8 +71,7 @@ async def test_a_position_beyond_the_log_is_refused_at_once(
 ) -> None:
     """What no waiting can bring is the caller's error and names the log's end; what the read models lack says so."""
     scope = await plant.person()
-    answer = await plant.store(scope, plant.turn("我喜欢乌龙", "好的。"))
-    assert answer.position is not None
+    position = await plant.placed(scope, plant.turn("我喜欢乌龙", "好的。"))
     await plant.sealed()
     async with plant.owner() as connection:
         size = await connection.fetchval("select size from log.head")

@@ -26,7 +26,6 @@ from events.model import (
 from services.governance.policy import shipped_policy
 from services.wire.memories import MemoryStatus
 from services.wire.recall import ContextRequest, RecallRole, SearchRequest
-from services.wire.turns import TurnIn
 from tests.plant import Plant, planted
 from workers.jobs import REMEMBER, Jobs
 from workers.remember import sweep
@@ -39,12 +38,6 @@ async def plant(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Plant
         yield plant
 
 
-async def position_of(plant: Plant, scope: Scope, turn: TurnIn) -> Position:
-    answer = await plant.store(scope, turn)
-    assert answer.position is not None
-    return Position(answer.position)
-
-
 async def considered(plant: Plant, scope: Scope) -> list[TurnConsidered]:
     return [each.event for each in await plant.stream(scope) if isinstance(each.event, TurnConsidered)]
 
@@ -55,7 +48,7 @@ async def considered(plant: Plant, scope: Scope) -> list[TurnConsidered]:
 async def test_a_turn_is_considered_once(plant: Plant, said: str) -> None:
     """Every turn ends in exactly one `turn_considered` and one command; a second job adds nothing."""
     scope = await plant.person()
-    position = await position_of(plant, scope, plant.turn(said, "好的。"))
+    position = await plant.placed(scope, plant.turn(said, "好的。"))
     first = await plant.rememberer.consider(position)
     assert first is not None
     await plant.sealed()
@@ -72,7 +65,7 @@ async def test_a_turn_is_considered_once(plant: Plant, said: str) -> None:
 async def test_a_turn_considered_by_many_at_once_is_considered_once(plant: Plant) -> None:
     """20 workers with the same job write one outcome."""
     scope = await plant.person()
-    position = await position_of(plant, scope, plant.turn("我叫沈亦然，住在苏州。", "好的。"))
+    position = await plant.placed(scope, plant.turn("我叫沈亦然，住在苏州。", "好的。"))
     answers = await asyncio.gather(*(plant.rememberer.consider(position) for _ in range(20)), return_exceptions=True)
     assert sum(answer is not None and not isinstance(answer, ConcurrencyError) for answer in answers) == 1
     assert len(await considered(plant, scope)) == 1
@@ -81,7 +74,7 @@ async def test_a_turn_considered_by_many_at_once_is_considered_once(plant: Plant
 async def test_what_is_no_turn_is_not_considered(plant: Plant) -> None:
     """A job that names another event, or a position that is not there, is done without a trace."""
     scope = await plant.person()
-    position = await position_of(plant, scope, plant.turn("我住在苏州", "好的。"))
+    position = await plant.placed(scope, plant.turn("我住在苏州", "好的。"))
     await plant.rememberer.consider(position)
     await plant.sealed()
     assert await plant.rememberer.consider(Position(position + 1)) is None
@@ -94,7 +87,7 @@ async def test_a_turn_that_did_not_complete_yields_nothing(plant: Plant, status:
     """A cancelled or failed turn is stored and considered, and no candidate comes of it."""
     scope = await plant.person()
     turn = plant.turn("请记住：我喜欢北京烤鸭。", "好的。").model_copy(update={"status": status})
-    await plant.rememberer.consider(await position_of(plant, scope, turn))
+    await plant.rememberer.consider(await plant.placed(scope, turn))
     assert [each.counts for each in await considered(plant, scope)] == [{}]
     assert len(await plant.turns(scope)) == 1
 
@@ -119,7 +112,7 @@ async def test_a_correction_is_visible_before_any_read_model_follows(plant: Plan
     """Decisions and recall look at facts ⊕ newer events: no read model needs to have seen the first statement."""
     scope = await plant.person()
     for said in ("我住在苏州", "我搬家了，现在住在杭州"):
-        await plant.rememberer.consider(await position_of(plant, scope, plant.turn(said, "好的。")))
+        await plant.rememberer.consider(await plant.placed(scope, plant.turn(said, "好的。")))
     accepted = [each.event for each in await plant.stream(scope) if isinstance(each.event, Accepted)]
     assert [each.version for each in accepted] == [1, 2]
     assert len({each.memory_id for each in accepted}) == 1
@@ -225,7 +218,7 @@ async def test_the_sweeper_queues_what_no_job_came_for(plant: Plant) -> None:
     scope = await plant.person()
     client = redis.from_url(plant.composition.endpoints.redis_url)
     await client.delete(REMEMBER)
-    position = await position_of(plant, scope, plant.turn("我住在苏州", "好的。"))
+    position = await plant.placed(scope, plant.turn("我住在苏州", "好的。"))
     await plant.follow()
     jobs = Jobs(plant.composition.endpoints.redis_url)
     sweeping = asyncio.create_task(sweep(plant.composition.log("projector"), jobs, 0.1))
@@ -256,7 +249,7 @@ async def queued(client: "redis.Redis") -> set[str]:
 async def test_a_turn_nobody_could_consider_ends_all_the_same(plant: Plant) -> None:
     """Giving up writes the one `turn_considered` and nothing else; a late success cannot write a second."""
     scope = await plant.person()
-    position = await position_of(plant, scope, plant.turn("我住在苏州", "好的。"))
+    position = await plant.placed(scope, plant.turn("我住在苏州", "好的。"))
     for _ in range(2):
         await plant.rememberer.give_up(position)
     assert await plant.rememberer.consider(position) is None
@@ -271,7 +264,7 @@ async def test_a_turn_forgotten_before_it_was_considered_yields_nothing(plant: P
     request = {"query": "我住在哪里", "role": "chat"}
     context = await plant.composition.backend.context(scope, ContextRequest.model_validate(request))
     late = plant.turn("好的。", "记住：你住在苏州。", contexts=[context.context_id])
-    position = await position_of(plant, scope, late)
+    position = await plant.placed(scope, late)
     await plant.forget(scope, memory)
     assert await plant.rememberer.consider(position) is not None
     await plant.follow()

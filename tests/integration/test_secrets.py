@@ -4,7 +4,6 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from events.model import Position
 from ops.bench.governance.dump import hits_in_stores
 from services.wire.facts import SystemFact
 from services.wire.turns import MessageIn
@@ -39,16 +38,13 @@ async def test_no_store_and_no_log_line_holds_a_secret(plant: Plant, capfd: pyte
         MessageIn.model_validate({"message_id": f"m{number}", "role": roles[number % 3], "content": text})
         for number, text in enumerate((*SECRETS, "好的。", "好的。", "请记住我喜欢黑芝麻。"))
     )
-    answer = await plant.store(scope, turn.model_copy(update={"messages": messages}))
-    assert answer.position is not None
-    await plant.rememberer.consider(Position(answer.position))
+    await plant.rememberer.consider(await plant.placed(scope, turn.model_copy(update={"messages": messages})))
     for number, said in enumerate(SECRETS):
         await backend.suppress(scope, said)
         fact = SystemFact(fact_id=f"f{number}", key="membership.tier", value=said, occurred_at=START)
-        stated = await backend.propose(scope, "crm", fact)
-        assert stated is not None
-        assert stated.position is not None
-        await plant.rememberer.consider(Position(stated.position))
+        position = await plant.stated(scope, "crm", fact)
+        assert position is not None
+        await plant.rememberer.consider(position)
     await plant.follow()
     assert await plant.recalled(scope, "黑芝麻")  # the control: what is no secret is there
     found = await hits_in_stores(plant.composition, [*SECRETS.values(), "黑芝麻"])

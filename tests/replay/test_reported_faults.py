@@ -172,9 +172,7 @@ async def test_a_hostile_name_matches_nothing_but_itself(plant: Plant) -> None:
         subject = SubjectId(UUID(str(await keeper.subject(plant.tenant, name))))
         scope = Scope(tenant_id=plant.tenant, subject_id=subject)
         turn = plant.turn(f"请记住：我喜欢{number}号茶。", "好的。", turn_id=f"{name or 'none'}#".replace("\n", " "))
-        answer = await plant.store(scope, turn)
-        assert answer.position is not None
-        await plant.rememberer.consider(Position(answer.position))
+        await plant.rememberer.consider(await plant.placed(scope, turn))
         owners[scope.subject_id] = f"{number}号茶"
     assert len(owners) == len(HOSTILE)
     await plant.follow()
@@ -330,12 +328,12 @@ async def test_a_secret_glued_to_chinese_is_stored_nowhere(plant: Plant, said: s
 async def test_a_message_that_kills_its_handler_is_a_dead_letter(plant: Plant) -> None:
     """20: after its tries it is a dead letter with its reason; the others flow; nothing stays pending."""
     scope = await plant.person()
-    answer = await plant.store(scope, plant.turn("我住在苏州", "好的。"))
+    position = await plant.placed(scope, plant.turn("我住在苏州", "好的。"))
     url = plant.composition.endpoints.redis_url
     jobs = RememberJobs(plant.rememberer, plant.composition.letters, plant.composition.summaries)
     client, delivery = redis.from_url(url), Delivery(url, (jobs.route(2),), 3, 200)
     poison = (await client.xadd(REMEMBER, {"position": "no number"}), await client.xadd(REMEMBER, {"nothing": "here"}))
-    await client.xadd(REMEMBER, {"position": str(answer.position)})
+    await client.xadd(REMEMBER, {"position": str(position)})
     await delivery.start()
     try:
         async with asyncio.timeout(30):

@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 import pytest
 from structlog.testing import capture_logs
 
-from events.model import MemoryId, Position, Scope
+from events.model import MemoryId, Scope
 from tests.plant import MODELS, Plant, planted
 
 
@@ -75,9 +75,8 @@ async def test_a_body_that_cannot_be_read_stops_nobody(
 
 async def accept(plant: Plant, scope: Scope, said: str) -> MemoryId:
     """Say something that becomes a memory before any read model follows."""
-    answer = await plant.store(scope, turn := plant.turn(said, "好的。"))
-    assert answer.position is not None
-    await plant.rememberer.consider(Position(answer.position))
+    position = await plant.placed(scope, turn := plant.turn(said, "好的。"))
+    await plant.rememberer.consider(position)
     found = await plant.composition.backend.catalogue.outcome(scope, turn.turn_id)
     assert found is not None
     (verdict,) = found.verdicts
