@@ -187,6 +187,42 @@ class Memory(Answer):
     withheld: str | None
 
 
+class Purpose(Answer):
+    """What a field of the profile is for, in both languages."""
+
+    zh: str
+    en: str
+
+
+class FieldRules(Answer):
+    """What holds for a field of the profile; `editable` is `person`, `confirm` or `system`."""
+
+    key: str
+    purpose: Purpose
+    visible_to: tuple[str, ...]
+    editable: str
+    retention_days: int | None
+    sensitivity: str | None
+
+
+class FieldValue(Memory):
+    """A memory under a field of the profile, and until when it is kept."""
+
+    kept_until: datetime | None
+
+
+class Field(FieldRules):
+    """A field of the profile with its values."""
+
+    values: tuple[FieldValue, ...]
+
+
+class Profile(Answer):
+    """All fields of the profile there are."""
+
+    fields: tuple[Field, ...]
+
+
 class Found(Memory):
     """A memory with its rank score."""
 
@@ -459,6 +495,7 @@ class Explanation(Answer):
     rivals: tuple[UUID, ...]
     settled: tuple[str, ...]
     forgotten: bool
+    field: FieldRules | None = None
 
 
 class Held(Answer):

@@ -183,6 +183,11 @@ def search(
     return Call("POST", "/v1/memories/search", answers.Search, sent=sent)
 
 
+def profile() -> Call[answers.Profile]:
+    """Show the profile."""
+    return Call("GET", "/v1/profile", answers.Profile)
+
+
 def memories(status: MemoryStatus | None, limit: int, cursor: str | None) -> Call[answers.MemoryPage]:
     """List memories."""
     return Call("GET", "/v1/memories", answers.MemoryPage, params=_some(status=status, limit=limit, cursor=cursor))

@@ -112,6 +112,10 @@ class Cenotaph:
         """Show one memory with its versions."""
         return self._sender.send(calls.memory(memory_id))
 
+    def profile(self) -> answers.Profile:
+        """Show the fields of the profile: what each is for, who sees and changes it, and what is kept under it."""
+        return self._sender.send(calls.profile())
+
     def forget(self, memory_id: UUID) -> answers.Receipt:
         """Forget one memory, irreversibly."""
         return self._sender.send(calls.forget(memory_id))
@@ -338,6 +342,10 @@ class AsyncCenotaph:
     async def memory(self, memory_id: UUID) -> answers.MemoryDetail:
         """Show one memory with its versions."""
         return await self._sender.send(calls.memory(memory_id))
+
+    async def profile(self) -> answers.Profile:
+        """Show the fields of the profile: what each is for, who sees and changes it, and what is kept under it."""
+        return await self._sender.send(calls.profile())
 
     async def forget(self, memory_id: UUID) -> answers.Receipt:
         """Forget one memory, irreversibly."""

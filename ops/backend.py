@@ -26,6 +26,7 @@ from services.recall.catalogue import Catalogue
 from services.recall.contexts import Contexts
 from services.recall.explain import Explainer
 from services.recall.export import Exporter
+from services.recall.profile import Profiles
 from services.recall.reads import Traces
 from services.recall.register import Register
 from services.remembering.choose import Chooser
@@ -47,6 +48,7 @@ from services.wire.exports import ExportDetail, ExportPage, Purpose
 from services.wire.facts import FactAnswer, SystemFact, fact_name
 from services.wire.inbox import InboxEntry, InboxPage, SettledView
 from services.wire.memories import MemoryDetail, MemoryPage, MemoryStatus, SuspensionView
+from services.wire.profile import ProfileView
 from services.wire.recall import ContextAnswer, ContextRequest, SearchAnswer, SearchRequest
 from services.wire.receipts import Decision, Deletions, ReceiptPage, ReceiptView, What, WholePreview
 from services.wire.tasks import TaskChange, TaskPage, TaskStart, TaskView
@@ -72,6 +74,7 @@ class System:
     proposals: Proposals
     contexts: Contexts
     catalogue: Catalogue
+    profiles: Profiles
     forgetter: Forgetter
     previews: Previews
     suspender: Suspender
@@ -133,6 +136,10 @@ class System:
     ) -> MemoryDetail | None:
         """Show one memory with its versions."""
         return await self.catalogue.show(scope, memory_id, reader=reader)
+
+    async def profile(self, scope: Scope, *, reader: TokenRole = TokenRole.AGENT) -> ProfileView:
+        """Show the fields of the profile with their values."""
+        return await self.profiles.show(scope, reader=reader)
 
     async def forget(self, scope: Scope, memory_id: MemoryId) -> ReceiptView | None:
         """Fence a memory, then give the erasing worker a moment to finish before answering."""

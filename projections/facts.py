@@ -173,6 +173,18 @@ async def read_living(connection: Connection, scope: Scope, tags: Collection[byt
     return {(fact.memory_id, fact.version): fact for fact in map(fact_from, rows)}
 
 
+async def read_kinds(connection: Connection, scope: Scope, kinds: Collection[Kind]) -> State:
+    """Read the current and held memories of one person that are of some kinds."""
+    rows = await connection.fetch(
+        f"""select {_COLUMNS} from facts.memory
+            where tenant_id = $1 and subject_id = $2 and status in {_LIVING} and kind = any($3::text[])""",
+        scope.tenant_id,
+        scope.subject_id,
+        list(kinds),
+    )
+    return {(fact.memory_id, fact.version): fact for fact in map(fact_from, rows)}
+
+
 async def count_living(connection: Connection, scope: Scope) -> dict[Kind, int]:
     """Count one person's memories that are current or in conflict, by kind."""
     rows = await connection.fetch(

@@ -18,6 +18,7 @@ from ops.cli.ingest import ingest
 from ops.cli.memory import memories, recall, remember
 from ops.cli.options import expanded
 from ops.cli.parts import api, migrate, worker
+from ops.cli.profile import profile
 from ops.cli.rebuild import rebuild
 from ops.cli.reindex import reindex
 from ops.cli.replay import replay
@@ -40,7 +41,7 @@ app = App(
     add_completion=False,
 )
 for command in (
-    *(demo, up, down, status, remember, recall, memories, where, forget, suspend, resume, ingest),
+    *(demo, up, down, status, remember, recall, memories, profile, where, forget, suspend, resume, ingest),
     *(inbox, confirm, refuse, consent, suppress, explain, trace, tasks),
     *(replay, verify, rebuild, reindex, upkeep, backup, restore, migrate, api, worker, token),
 ):

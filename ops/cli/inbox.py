@@ -110,6 +110,13 @@ def explain(
         out.print(
             f"version {version.version or '-'} ", coloured(version.status), " ", plain(version.content or ""), sep=""
         )
+    if (field := found.field) is not None:
+        seen = ", ".join(field.visible_to) or "the person"
+        kept = "until revoked" if field.retention_days is None else f"for {field.retention_days} days"
+        purpose = f"{field.purpose.zh} / {field.purpose.en}"
+        out.print(
+            f"field {field.key}: {purpose}; seen by {seen}, changed by {field.editable}, kept {kept}", markup=False
+        )
     told = {
         "reinforced": found.reinforced,
         "rivals": found.rivals,

@@ -27,6 +27,8 @@ _MEANINGS = {
     "key_lost": "its key is lost: an incident",
     "needs_consent": "its class waits for consent",
     "consent_withdrawn": "consent to its class was withdrawn",
+    "person_only": "its field of the profile is the person's alone",
+    "retention_over": "its field of the profile is kept no longer",
 }
 _LIVE = frozenset({"active", "in_conflict"})
 _NUMBERS = ("relevance", "importance", "confidence", "days", "authority", "match", "risk")

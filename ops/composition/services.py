@@ -30,6 +30,7 @@ from services.recall.catalogue import Catalogue
 from services.recall.contexts import Contexts
 from services.recall.explain import Explainer
 from services.recall.export import Exporter
+from services.recall.profile import Profiles
 from services.recall.reads import Traces
 from services.recall.recall import Recall
 from services.recall.register import Register
@@ -173,6 +174,7 @@ class Services(ReadModels):
             proposals=Proposals(self.ingest, self.api_keys),
             contexts=Contexts(reader, keeper, self.recall, shipped_policy()),
             catalogue=Catalogue(reader, keeper),
+            profiles=Profiles(reader, keeper, shipped_policy().profile),
             forgetter=Forgetter(self.log("appender"), reader, keeper),
             previews=Previews(reader, keeper, self.embedder, self.matcher),
             suspender=Suspender(self.events, reader),

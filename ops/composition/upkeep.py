@@ -13,6 +13,7 @@ from services.summaries.expiry import SummaryExpiry
 from services.tasks.expiry import TaskExpiry
 from services.upkeep.expiry import Expiry, Shredder
 from services.upkeep.fading import Capacity, Decay
+from services.upkeep.fields import Fields
 from services.upkeep.merge import Merge, separate
 from services.upkeep.round import Round
 from services.upkeep.rules import UpkeepRules, shipped_rules
@@ -35,6 +36,7 @@ class Upkeep(Erasing):
         forgetter = Forgetter(self.log("appender"), self.log("reader"), self.vault("keeper"))
         return Round(
             Withdrawal(eraser, self.vault("eraser"), forgetter),
+            Fields(eraser, self.vault("eraser"), shipped_policy().profile),
             Use(eraser, rules),
             Decay(eraser, rules),
             Merge(eraser, self.vault("eraser"), rules),

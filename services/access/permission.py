@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Literal
 from uuid import UUID
 
@@ -26,8 +27,9 @@ from projections.choices import Consents, read_consents
 from projections.facts import newer_events, read_memories
 from projections.memories import open_memories
 from services.access.rights import TokenRole
+from services.profile.fields import Closed, shipped_fields
 
-Withheld = Literal["consent_withdrawn", "needs_consent", "suspended"]
+Withheld = Literal["consent_withdrawn", "needs_consent", "suspended"] | Closed
 Why = Literal["consent_withdrawn", "refused", "suspended"]
 
 
@@ -46,7 +48,10 @@ class Permission:
             return "consent_withdrawn"
         # only what was held and never confirmed has a gate, whatever became of it later
         waits = fact.gate is not None and body.sensitivity is not None
-        return "needs_consent" if waits and body.sensitivity not in self.consents.given else None
+        if waits and body.sensitivity not in self.consents.given:
+            return "needs_consent"
+        field = shipped_fields().get(body.key or "")
+        return None if field is None else field.closed(fact.verified_at, datetime.now(UTC))
 
     def opens(self, withheld: Withheld | None) -> bool:
         """Tell whether the reader sees what is withheld for this reason."""

@@ -16,6 +16,7 @@ from services.wire.exports import ExportDetail, ExportPage, Purpose
 from services.wire.facts import FactAnswer, SystemFact
 from services.wire.inbox import InboxPage, SettledView
 from services.wire.memories import MemoryDetail, MemoryPage, MemoryStatus, SuspensionView
+from services.wire.profile import ProfileView
 from services.wire.recall import ContextAnswer, ContextRequest, SearchAnswer, SearchRequest
 from services.wire.receipts import Decision, Deletions, ReceiptPage, ReceiptView, What, WholePreview
 from services.wire.tasks import TaskChange, TaskPage, TaskStart, TaskView
@@ -84,6 +85,10 @@ class Backend(Protocol):
         self, scope: Scope, memory_id: MemoryId, *, reader: TokenRole = TokenRole.AGENT
     ) -> MemoryDetail | None:
         """Show one memory with its versions."""
+        ...
+
+    async def profile(self, scope: Scope, *, reader: TokenRole = TokenRole.AGENT) -> ProfileView:
+        """Show the fields of the profile with their values."""
         ...
 
     async def forget(self, scope: Scope, memory_id: MemoryId) -> ReceiptView | None:

@@ -13,7 +13,7 @@ from events.marker import BEGIN, END
 from events.model import MemoryId
 from services.context.escape import escape
 from services.context.importance import wanted
-from services.context.roles import EPISODIC, Part, RolePolicy
+from services.context.roles import Part, RolePolicy
 from services.context.tokenizer import count_tokens
 from services.context.values import Cited, Compiled, Item, LeftOut, Reason, Said, Section, Summed, Task
 
@@ -42,7 +42,7 @@ def compile_context(
     task: Task | None = None,
     count: Callable[[str], int] = count_tokens,
 ) -> Compiled:
-    """Fill the budget: the task and its constraints, what holds now, the summary, recent turns, what happened.
+    """Fill the budget: task and constraints, profile and what holds now, summary, recent turns, what happened.
 
     The same values give the same text, in whatever order the items come.
 
@@ -58,7 +58,7 @@ def compile_context(
     left: list[LeftOut] = []
     wanting = [*_task_lines(task, policy, left)]
     memories = _memory_lines(items, policy, left)
-    wanting += (line for line in memories if line.part is Part.CURRENT)
+    wanting += (line for line in memories if line.part in {Part.PROFILE, Part.CURRENT})
     wanting += _summary_lines(summary, policy, left)
     wanting += _recent_lines(recent, policy, left)
     wanting += (line for line in memories if line.part is Part.EPISODES)
@@ -137,14 +137,14 @@ def _memory_lines(items: Iterable[Item], policy: RolePolicy, left: list[LeftOut]
             left.append(LeftOut(item.memory_id, item.version, reason))
             continue
         seen.add((item.memory_id, item.version))
-        part = Part.EPISODES if item.kind in EPISODIC else Part.CURRENT
+        part = policy.part_of(item.kind, item.key)
         text = f"- [{item.memory_id}@{item.version} {_label(item)}] {content}"
         lines.append(_Line(part, len(lines), text, item.memory_id, item.version))
     return lines
 
 
 def _refusal(item: Item, content: str, policy: RolePolicy, seen: set[tuple[UUID, int]], taken: int) -> Reason | None:
-    part = Part.EPISODES if item.kind in EPISODIC else Part.CURRENT
+    part = policy.part_of(item.kind, item.key)
     if not policy.sees(item.kind, item.key) or part not in policy.parts:
         return "role"
     if (item.memory_id, item.version) in seen:

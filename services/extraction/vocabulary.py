@@ -1,6 +1,7 @@
 """The semantic keys: which exist, what they are called, whether they hold several values, how sensitive they are."""
 
 import re
+from collections.abc import Iterable
 from functools import lru_cache
 from typing import Literal
 
@@ -51,6 +52,12 @@ class Respect(Frozen):
 def vocabulary() -> dict[str, SemanticKey]:
     """Return the named keys."""
     return {name: SemanticKey.model_validate(entry) for name, entry in load("keys.yaml").items()}
+
+
+def kinds_of(keys: Iterable[str]) -> frozenset[Kind]:
+    """Return the kinds that memories under some keys have: a key outside the vocabulary is a business system's fact."""
+    named = vocabulary()
+    return frozenset(named[key].kind if key in named else Kind.FACT for key in keys)
 
 
 def key_table() -> str:

@@ -9,11 +9,13 @@ from services.governance.gates.capacity import capacity
 from services.governance.gates.confidence import confidence
 from services.governance.gates.conflict import conflict
 from services.governance.gates.duplicate import duplicate
+from services.governance.gates.editability import editability
 from services.governance.gates.ephemeral import ephemeral
 from services.governance.gates.evidence import evidence
 from services.governance.gates.forgotten import forgotten
 from services.governance.gates.instruction import instruction
 from services.governance.gates.origin import origin
+from services.governance.gates.purpose import purpose
 from services.governance.gates.secret import secret
 from services.governance.gates.sensitivity import sensitivity
 from services.governance.gates.suppression import suppression
@@ -33,12 +35,14 @@ GATES: tuple[Gate, ...] = (
     instruction,
     ephemeral,
     assertion,
+    purpose,
     sensitivity,
     worth,
     confidence,
     forgotten,
     authority,
     duplicate,
+    editability,
     conflict,
     capacity,
 )

@@ -13,6 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 
 from events.errors import BadInputError
 from events.model import Kind, Unit
+from services.profile.fields import AgentRole, ProfileField, shipped_fields
 
 
 class ConfidencePolicy(BaseModel):
@@ -81,7 +82,7 @@ class RoleRules(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    parts: tuple[Literal["task", "current", "summary", "recent_turns", "episodes"], ...]
+    parts: tuple[Literal["task", "profile", "current", "summary", "recent_turns", "episodes"], ...]
     kinds: frozenset[Kind]
     memories: int = Field(ge=0, le=100)
     hidden_keys: tuple[str, ...] = ()
@@ -100,7 +101,8 @@ class Policy(BaseModel):
     renewal: RenewalPolicy
     worth: WorthPolicy
     capacity: dict[Kind, Annotated[int, Field(ge=1)]]
-    roles: dict[Literal["chat", "planner", "search", "generator"], RoleRules]
+    roles: dict[AgentRole, RoleRules]
+    profile: dict[str, ProfileField] = Field(default_factory=lambda: dict(shipped_fields()))
 
     @model_validator(mode="after")
     def _complete(self) -> Self:
@@ -108,6 +110,8 @@ class Policy(BaseModel):
             raise ValueError(f"capacity lacks {', '.join(sorted(missing))}")
         if missing_roles := {"chat", "planner", "search", "generator"} - self.roles.keys():
             raise ValueError(f"roles lacks {', '.join(sorted(missing_roles))}")
+        if unknown := {each.sensitivity for each in self.profile.values()} - self.sensitive - {None}:
+            raise ValueError(f"profile names classes that `sensitive` lacks: {', '.join(sorted(map(str, unknown)))}")
         return self
 
     @cached_property

@@ -46,6 +46,7 @@ class Reason(StrEnum):
     HYPOTHETICAL = "hypothetical", "assertion", "A question, joke, role-play, quote or what-if, not a statement."
     INFERRED = "inferred", "assertion", "Inferred, not stated; an inference is never stored as a fact."
     PLAN_AS_FACT = "plan_as_fact", "assertion", "A plan was proposed as a current fact."
+    NO_PURPOSE = "no_purpose", "purpose", "Of the profile, and no field says what it would be for; nothing is stored."
     NEEDS_CONSENT = "needs_consent", "sensitivity", "A sensitive class without consent."
     CONSENT_WITHDRAWN = "consent_withdrawn", "sensitivity", "A sensitive class whose consent was withdrawn."
     NOT_STATED = "not_stated", "worth", "Inferred from what was said; nobody stated it."
@@ -65,6 +66,12 @@ class Reason(StrEnum):
     SAME = "same", "duplicate", "Says again what a current memory says."
     AGENT_REPEATS = "agent_repeats", "duplicate", "Remembered already; the agent's own words reinforce nothing."
     ALREADY_HELD = "already_held", "duplicate", "Says again what is held and waits for the person."
+    NOT_EDITABLE = "not_editable", "editability", "A field of the profile that only a business system changes."
+    CHANGE_UNCONFIRMED = (
+        "change_unconfirmed",
+        "editability",
+        "A new value of a field of the profile that the person confirms first.",
+    )
     NEWER_STATEMENT = "newer_statement", "conflict", "A newer statement about the same thing."
     WITHDRAWN = "withdrawn", "conflict", "The person says that it is no longer so."
     NOTHING_TO_WITHDRAW = "nothing_to_withdraw", "conflict", "A plan was called off that is not remembered."

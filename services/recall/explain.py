@@ -24,11 +24,14 @@ from events.vault import Vault
 from projections.changes import fold
 from services.access.rights import TokenRole
 from services.governance.judge import GATES
+from services.governance.policy import shipped_policy
 from services.governance.reasons import Reason
 from services.recall.catalogue import recorded_views
+from services.recall.profile import rules_of
 from services.wire.explain import Explanation, GateVerdict, Judgement
-from services.wire.memories import Source
+from services.wire.memories import MemoryView, Source
 from services.wire.names import message_of
+from services.wire.profile import FieldRules
 
 Fate = Accepted | Reinforced | NotWritten
 
@@ -68,6 +71,7 @@ class Explainer:
             reinforced=sum(fact.reinforced for fact in facts),
             rivals=_rivals(stream, memory_id),
             settled=tuple(_decisions(stream, memory_id)),
+            field=_field(views),
             forgotten=any(isinstance(each.event, Tombstoned) and memory_id in each.event.memories for each in stream),
         )
 
@@ -149,6 +153,12 @@ def _gates(deciding: str | None, reason: str | None) -> tuple[GateVerdict, ...]:
         meaning = meanings.get(reason or "")
         verdicts.append(GateVerdict(gate=deciding, verdict="decided", reason=reason, meaning=meaning))
     return (*verdicts, *(GateVerdict(gate=name, verdict="not_asked") for name in names[last + 1 :]))
+
+
+def _field(views: Sequence[MemoryView]) -> FieldRules | None:
+    key = next((view.key for view in reversed(views) if view.key is not None), None)
+    field = shipped_policy().profile.get(key or "")
+    return None if key is None or field is None else rules_of(key, field)
 
 
 def _rivals(stream: Sequence[StoredEvent], memory_id: MemoryId) -> tuple[MemoryId, ...]:

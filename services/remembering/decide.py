@@ -26,6 +26,7 @@ from services.governance.judge import GATES, Gate, Living, Ruling, View, Writing
 from services.governance.reasons import Reason
 from services.governance.sameness import same_thing, same_value
 from services.governance.view import rule
+from services.profile.fields import classified
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +74,8 @@ def decide(
     """
     decisions: list[Decision] = []
     waiting = list(held)
-    for candidate in candidates:
+    for proposed in candidates:
+        candidate = classified(proposed, view.policy.profile)
         decision = _one(candidate, view, waiting, new_id(), gates)
         decisions.append(decision)
         if (body := decision.body) is None:

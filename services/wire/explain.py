@@ -5,6 +5,7 @@ from typing import Literal
 
 from events.model import Assertion, Frozen, Kind, MemoryId, Unit
 from services.wire.memories import MemoryView, Source
+from services.wire.profile import FieldRules
 
 
 class GateVerdict(Frozen):
@@ -42,6 +43,7 @@ class Judgement(Frozen):
 class Explanation(Frozen):
     """Everything the log says about one memory or candidate.
 
+    `field` is what holds for the field of the profile it belongs to, if it is of one that the reader may see.
     `rivals` are what it is in conflict with; `settled` says how the person, or a newer statement, decided.
     """
 
@@ -52,3 +54,4 @@ class Explanation(Frozen):
     rivals: tuple[MemoryId, ...]
     settled: tuple[str, ...]
     forgotten: bool
+    field: FieldRules | None = None

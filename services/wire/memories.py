@@ -6,6 +6,8 @@ from typing import Literal
 
 from events.model import Assertion, Frozen, Kind, MemoryId, Unit
 
+Withheld = Literal["consent_withdrawn", "needs_consent", "suspended", "person_only", "retention_over"]
+
 
 class MemoryStatus(StrEnum):
     """Where a memory stands now."""
@@ -33,8 +35,8 @@ class MemoryView(Frozen):
     """One version of a memory. A forgotten or expired one is a stone: ids, kind, times and numbers, nothing said.
 
     `version` is None for a held candidate, which is no version of anything yet; `reason` says why it is held.
-    `withheld` says that it is suspended, or its sensitive class closed: an agent sees such a one as a stone, the person
-    what it says.
+    `withheld` says that it is suspended, its sensitive class closed, or its field of the profile the person's alone or
+    kept long enough: an agent sees such a one as a stone, the person what it says.
     """
 
     memory_id: MemoryId
@@ -56,7 +58,7 @@ class MemoryView(Frozen):
     sources: tuple[Source, ...] = ()
     reason: str | None = None
     sensitivity: str | None = None
-    withheld: Literal["consent_withdrawn", "needs_consent", "suspended"] | None = None
+    withheld: Withheld | None = None
 
 
 class MemoryDetail(MemoryView):

@@ -10,13 +10,14 @@ from events.errors import BadInputError
 from events.model import Expired, Kind, MemoryId, Scope
 from ops.cli.upkeep import Line
 from projections.facts import read_memories
+from services.access.rights import TokenRole
 from services.governance.gates.duplicate import duplicate
 from services.governance.judge import GATES
 from services.governance.policy import shipped_policy
 from services.upkeep.job import Plan
 from services.upkeep.round import Round
 from services.wire.memories import MemoryStatus
-from services.wire.recall import ContextRequest
+from services.wire.recall import ContextRequest, RecallRole
 from tests.plant import START, Plant, planted
 
 NOW = datetime.now(UTC)
@@ -190,3 +191,45 @@ async def _status(plant: Plant, scope: Scope, memory: MemoryId) -> MemoryStatus:
     detail = await plant.composition.backend.memory(scope, memory)
     assert detail is not None
     return detail.status
+
+
+async def test_a_profile_is_shown_kept_and_ended_as_its_fields_say(plant: Plant) -> None:
+    """A value is shown with its rules; past its retention agents are blind to it and upkeep ends it."""
+    scope = await plant.person()
+    backend, long_ago = plant.composition.backend, NOW - timedelta(days=800)
+    named = await plant.remember(scope, "我叫林小满。")
+    (old,) = (await plant.say(scope, "我的鞋码是38码。", at=long_ago)).verdicts
+    (asked,) = (await plant.say(scope, "Please remember that I wear size M.", at=long_ago)).verdicts
+    assert (old.outcome, asked.outcome) == ("accepted", "accepted")
+
+    shown = {field.key: field for field in (await backend.profile(scope, reader=TokenRole.PERSON)).fields}
+    assert [value.memory_id for value in shown["identity.name"].values] == [named]
+    assert shown["identity.name"].values[0].kept_until is None
+    sizes = shown["profile.measure"]
+    assert (sizes.purpose.zh, sizes.retention_days) == ("挑选合适的尺码", 730)
+    assert {value.memory_id: value.withheld for value in sizes.values} == dict.fromkeys(
+        (old.memory_id, asked.memory_id), "retention_over"
+    )
+    assert all(value.content and value.kept_until and value.kept_until < NOW for value in sizes.values)
+    agent = {field.key: field for field in (await backend.profile(scope)).fields}
+    assert [value.content for value in agent["profile.measure"].values] == [None, None]
+
+    context = await backend.context(scope, ContextRequest(query="怎么称呼我，穿多大码？", role=RecallRole.CHAT))
+    assert [section.name for section in context.sections if str(named) in "".join(section.lines)] == ["profile"]
+    assert {each.memory_id for each in context.memories} == {named}
+    assert {each.reason for each in context.left_out if each.memory_id == old.memory_id} == {"retention_over"}
+    explained = await backend.explain(scope, named, reader=TokenRole.PERSON)
+    assert explained is not None
+    assert explained.field is not None
+    assert (explained.field.key, explained.field.editable) == ("identity.name", "person")
+
+    tidying = plant.composition.tidying()
+    planned = [plan async for plan in tidying.plans(NOW)]
+    assert of(planned, scope) == of(await done(plant, tidying), scope)
+    assert of(planned, scope)["expire:retention_over"] == 1
+    shown = {field.key: field for field in (await backend.profile(scope, reader=TokenRole.PERSON)).fields}
+    assert [value.memory_id for value in shown["profile.measure"].values] == [asked.memory_id]
+    tombstone = await plant.forget(scope, named)
+    await plant.follow()
+    assert (await plant.until(scope, tombstone)).propagated_at is not None
+    assert (await backend.profile(scope, reader=TokenRole.PERSON)).fields[0].values == ()

@@ -24,6 +24,7 @@ from services.api.routes import (
     health,
     inbox,
     memories,
+    profile,
     recall,
     receipts,
     tasks,
@@ -227,7 +228,22 @@ def test_the_table_of_calls_is_the_door() -> None:
     routes = {
         f"{method} {re.sub(r':path', '', route.path)}"
         for noun in (
-            *(tokens, turns, facts, recall, memories, inbox, choices, tasks, exports, receipts, traces, whole, health),
+            *(
+                tokens,
+                turns,
+                facts,
+                recall,
+                memories,
+                profile,
+                inbox,
+                choices,
+                tasks,
+                exports,
+                receipts,
+                traces,
+                whole,
+                health,
+            ),
         )
         for route in noun.router.routes
         if hasattr(route, "methods")

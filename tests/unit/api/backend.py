@@ -25,6 +25,7 @@ from services.wire.exports import ExportDetail, ExportPage, ExportView, Line, Pu
 from services.wire.facts import FactAnswer, SystemFact
 from services.wire.inbox import InboxEntry, InboxPage, SettledView
 from services.wire.memories import MemoryDetail, MemoryPage, MemoryStatus, MemoryView, Source, SuspensionView
+from services.wire.profile import FieldValue, FieldView, ProfileView, PurposeView
 from services.wire.recall import (
     Cited,
     ContextAnswer,
@@ -172,6 +173,24 @@ class RecordingBackend:
         if memory_id != MEMORY or not self._sees(scope):
             return None
         return MemoryDetail(**view().model_dump(), versions=(view(),))
+
+    async def profile(self, scope: Scope, *, reader: TokenRole = TokenRole.AGENT) -> ProfileView:
+        """Answer one field with one value."""
+        self.readers.append(reader)
+        self._called("profile", scope)
+        return ProfileView(
+            fields=(
+                FieldView(
+                    key="identity.name",
+                    purpose=PurposeView(zh="称呼本人", en="to address the person"),
+                    visible_to=("chat",),
+                    editable="person",
+                    retention_days=None,
+                    sensitivity=None,
+                    values=(FieldValue(**view().model_dump(), kept_until=None),),
+                ),
+            )
+        )
 
     async def forget(self, scope: Scope, memory_id: MemoryId) -> ReceiptView | None:
         """Answer a pending receipt."""

@@ -16,7 +16,7 @@ from events import model
 from events.errors import StaleVersionError, TurnConflictError, UnavailableError
 from services.access.rights import TokenRole as AccessRole
 from services.api.minting import TokenAnswer
-from services.wire import memories, recall, receipts, tasks, turns
+from services.wire import memories, profile, recall, receipts, tasks, turns
 from tests.unit.api.backend import MEMORY, RECEIPT
 from tests.unit.client.door import ADDRESS, Door
 
@@ -248,6 +248,11 @@ PAIRS: list[tuple[type[answers.Answer], type[model.Frozen]]] = [
     (answers.Memory, memories.MemoryView),
     (answers.MemoryDetail, memories.MemoryDetail),
     (answers.MemoryPage, memories.MemoryPage),
+    (answers.Purpose, profile.PurposeView),
+    (answers.FieldRules, profile.FieldRules),
+    (answers.FieldValue, profile.FieldValue),
+    (answers.Field, profile.FieldView),
+    (answers.Profile, profile.ProfileView),
     (answers.Layer, receipts.LayerView),
     (answers.Receipt, receipts.ReceiptView),
     (answers.ReceiptPage, receipts.ReceiptPage),

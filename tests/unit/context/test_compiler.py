@@ -313,3 +313,24 @@ def test_a_summary_stands_between_what_holds_and_what_was_said() -> None:
     without = RolePolicy(frozenset({Part.RECENT}), frozenset())
     left = compile_context([], policy=without, budget=400, summary=[line], recent=[said]).left_out
     assert [(each.id, each.reason) for each in left] == [(line.item_id, "role")]
+
+
+def test_the_profile_has_a_section_of_its_own() -> None:
+    """A field of the profile stands before what else holds, for the roles that the field names only."""
+    named = Item(
+        memory_id=MemoryId(UUID(int=1)),
+        version=1,
+        kind=Kind.PROFILE,
+        content="叫林小满",
+        score=0.5,
+        key="identity.name",
+    )
+    taste = Item(memory_id=MemoryId(UUID(int=2)), version=1, kind=Kind.PREFERENCE, content="likes tea", score=0.9)
+    compiled = compile_context([named, taste], policy=CHAT, budget=200)
+    assert [(section.name, len(section.lines)) for section in compiled.sections] == [
+        (Part.PROFILE, 1),
+        (Part.CURRENT, 1),
+    ]
+    closed = RolePolicy(CHAT.parts, CHAT.kinds, fields=CHAT.fields, unseen=frozenset({"identity.name"}))
+    left = compile_context([named, taste], policy=closed, budget=200).left_out
+    assert [(each.id, each.reason) for each in left] == [(named.memory_id, "role")]

@@ -15,7 +15,7 @@ EARLIER = NOON - timedelta(days=1)
 
 
 def test_the_gates_stand_in_the_order_of_the_specification() -> None:
-    """R13 names the order, R41 puts `forgotten` before the duplicates; a refusal names the first gate that objects."""
+    """R13 names the order, R41 and R16 put three more between; a refusal names the first gate that objects."""
     assert [gate.__name__ for gate in GATES] == [
         "origin",
         "evidence",
@@ -24,12 +24,14 @@ def test_the_gates_stand_in_the_order_of_the_specification() -> None:
         "instruction",
         "ephemeral",
         "assertion",
+        "purpose",
         "sensitivity",
         "worth",
         "confidence",
         "forgotten",
         "authority",
         "duplicate",
+        "editability",
         "conflict",
         "capacity",
     ]
