@@ -9,7 +9,9 @@ from typing import ClassVar, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from events.breaker import Breaker
 from events.envelope import StoredEvent
+from events.errors import UnavailableError
 from events.log import read_events
 from events.model import (
     Accepted,
@@ -27,13 +29,13 @@ from events.model import (
     Tombstoned,
 )
 from events.postgres import Connection
-from projections.breaker import Breaker
 from projections.changes import sources_of
 from projections.index import IndexReader, vector_of
 from projections.milvus import Milvus
 from projections.model_names import NOWHERE, default_model, dimension_of
 from projections.vectors import DIMENSION, Hit, Row, Vectors, comparable
 
+_LEFT_ALONE_S = 1.0
 _MOVING = (Accepted, Tombstoned, Expired, Resolved, Tiered, Merged, Separated, Embedded)
 
 
@@ -129,7 +131,13 @@ class VectorIndex:
         self._milvus = milvus
         self._index = index
         self._collections: dict[str, Vectors] = {}
-        self._breaker = Breaker("the vector index")
+        # whoever asks a store that hangs waits as long as an answer may take: one failure spares the others that
+        self._breaker = Breaker(
+            1,
+            _LEFT_ALONE_S,
+            opened=lambda: UnavailableError("the vector index did not answer lately and is left alone for a moment"),
+            ours=lambda error: not isinstance(error, UnavailableError),
+        )
 
     async def create(self, connection: Connection, place: str) -> None:
         """Make an empty collection, dropping what an interrupted rebuild left there."""

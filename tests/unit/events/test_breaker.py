@@ -4,8 +4,11 @@ from collections.abc import Callable
 
 import pytest
 
+from events.breaker import Breaker
 from events.errors import UnavailableError
-from projections.breaker import FIRST_PAUSE_S, LONGEST_PAUSE_S, Breaker
+
+FIRST_PAUSE_S = 1.0
+LONGEST_PAUSE_S = 32 * FIRST_PAUSE_S
 
 
 class Clock:
@@ -16,6 +19,17 @@ class Clock:
     def __call__(self) -> float:
         """Tell the time."""
         return self.now
+
+
+def of_a_store(clock: Clock) -> Breaker:
+    """Make one that opens at the first silence, and for nothing else."""
+    return Breaker(
+        1,
+        FIRST_PAUSE_S,
+        clock,
+        opened=lambda: UnavailableError("left alone"),
+        ours=lambda error: not isinstance(error, UnavailableError),
+    )
 
 
 def fails(breaker: Breaker, meanwhile: Callable[[], object] = lambda: True) -> None:
@@ -42,7 +56,7 @@ def spared(breaker: Breaker) -> bool:
 def test_after_a_failure_nobody_waits_until_the_pause_is_over() -> None:
     """Then the first one tries, and its success lets everybody through."""
     clock = Clock()
-    breaker = Breaker("store", clock)
+    breaker = of_a_store(clock)
     assert not spared(breaker)
     fails(breaker)
     assert spared(breaker)
@@ -53,7 +67,7 @@ def test_after_a_failure_nobody_waits_until_the_pause_is_over() -> None:
 def test_one_tries_at_a_time_and_the_pause_doubles_up_to_its_bound() -> None:
     """While somebody tries, the others are spared; every trial that fails waits longer for the next."""
     clock = Clock()
-    breaker = Breaker("store", clock)
+    breaker = of_a_store(clock)
     fails(breaker)
     pauses, pause = [], FIRST_PAUSE_S
     for _ in range(8):
@@ -71,7 +85,7 @@ def test_one_tries_at_a_time_and_the_pause_doubles_up_to_its_bound() -> None:
 def test_of_many_that_fail_together_one_counts() -> None:
     """Calls that were under way when the first one failed do not lengthen the pause."""
     clock = Clock()
-    breaker = Breaker("store", clock)
+    breaker = of_a_store(clock)
 
     def another_fails() -> bool:
         fails(breaker)
@@ -85,7 +99,7 @@ def test_of_many_that_fail_together_one_counts() -> None:
 def test_another_error_says_nothing_of_the_store() -> None:
     """A mistake of the caller opens nothing, and ends no trial for good."""
     clock = Clock()
-    breaker = Breaker("store", clock)
+    breaker = of_a_store(clock)
     with pytest.raises(ValueError, match="mine"), breaker.guard():
         raise ValueError("mine")
     assert not spared(breaker)
