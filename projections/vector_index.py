@@ -33,6 +33,7 @@ from projections.changes import sources_of
 from projections.index import IndexReader, vector_of
 from projections.milvus import Milvus
 from projections.model_names import NOWHERE, default_model, dimension_of
+from projections.vector_scope import partition_of
 from projections.vectors import DIMENSION, Hit, Row, Vectors, comparable
 
 _LEFT_ALONE_S = 1.0
@@ -118,6 +119,19 @@ def _row(brought: StoredEvent, position: Position | None, vector: NDArray[np.flo
     return Row(brought.scope, event.memory_id, event.version, position or Position(0), vector)
 
 
+@dataclass(frozen=True, slots=True)
+class VectorPlace:
+    """Where an index lies, which model made its vectors, how far it has followed the log, and whether it serves yet.
+
+    One that is built answers nobody until it has caught up and is switched to.
+    """
+
+    place: str
+    model: str | None
+    position: Position
+    building: bool
+
+
 class VectorIndex:
     """The projection. Milvus takes no part in the transaction: rows are written by position, so a batch may come twice.
 
@@ -176,6 +190,12 @@ class VectorIndex:
         """Delete what a tombstone names at once, before the log is followed that far."""
         await _bury(await self._at(place), tombstone)
 
+    async def rewrite(self, each: VectorPlace, people: AbstractCollection[Scope]) -> int:
+        """Write the partitions anew in which rows of these people lie; return how many rows those hold."""
+        collection = await self._at(each.place, dimension_of(each.model or default_model()))
+        partitions = sorted({partition_of(scope) for scope in people})
+        return sum([await collection.rewrite(partition) for partition in partitions])
+
     async def drop(self, place: str) -> None:
         """Drop a collection that serves no more."""
         await (await self._at(place)).drop()
@@ -195,19 +215,6 @@ async def model_of(connection: Connection, place: str) -> str:
         "select model from read_model.checkpoint where replace(place, '_next', '') = replace($1, '_next', '')", place
     )
     return default_model() if row is None or row["model"] is None else str(row["model"])
-
-
-@dataclass(frozen=True, slots=True)
-class VectorPlace:
-    """Where an index lies, which model made its vectors, how far it has followed the log, and whether it serves yet.
-
-    One that is built answers nobody until it has caught up and is switched to.
-    """
-
-    place: str
-    model: str | None
-    position: Position
-    building: bool
 
 
 async def vector_places(connection: Connection) -> dict[str, VectorPlace]:

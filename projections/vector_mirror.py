@@ -3,7 +3,7 @@
 from collections import defaultdict
 from collections.abc import AsyncIterator, Collection, Sequence
 from hashlib import sha256
-from typing import Any, Final, cast
+from typing import Any, Final
 from uuid import UUID
 
 import numpy as np
@@ -17,6 +17,7 @@ from projections.milvus import TIMEOUT_S, Milvus
 from projections.mirror import Entry, Key, Pair
 from projections.model_names import default_model
 from projections.vector_index import follow, model_of
+from projections.vector_partitions import row_id, serving
 from projections.vector_scope import partition_of
 from projections.vectors import Row
 
@@ -61,8 +62,8 @@ class VectorsMirror:
         Lite may miss rows while it flushes.
         """
         del connection
-        for partition in sorted(await self._partitions(place)):
-            rows = await self._ask(place, lambda client, name=partition: _iterator(client, place, name))
+        for partition, serves in sorted((await self._partitions(place)).items()):
+            rows = await self._ask(place, lambda client, name=serves: _iterator(client, place, name))
             while batch := await self._ask(place, lambda _, rows=rows: rows.next()):
                 for row in batch:
                     yield _entry(partition, row, _bytes(row))
@@ -83,23 +84,27 @@ class VectorsMirror:
             (row["partition"], row["id"]): _entry(row["partition"], dict(row), row["vector"]) for row in built
         }
         theirs: dict[Key, Entry] = {}
-        for partition in by_partition.keys() & await self._partitions(place):
-            ids = by_partition[partition]
-            rows = await self._ask(place, lambda client, name=partition, ids=ids: _get(client, place, name, ids))
-            theirs |= {(partition, row["id"]): _entry(partition, row, _bytes(row)) for row in rows}
+        there = await self._partitions(place)
+        for partition in by_partition.keys() & there.keys():
+            ids = [_written(each, there[partition]) for each in by_partition[partition]]
+            rows = await self._ask(place, lambda client, name=there[partition], ids=ids: _get(client, place, name, ids))
+            found = (_entry(partition, row, _bytes(row)) for row in rows)
+            theirs |= {entry.key: entry for entry in found}
         return [(theirs.get(entry.key), ours.get(entry.key)) for entry in entries]
 
     def written_at(self, entry: Entry) -> Position:
         """Return the position in the row."""
         return Position(int(str(entry.columns["position"])))
 
-    async def _partitions(self, place: str) -> set[str]:
-        def ask(client: MilvusClient) -> set[str]:
-            if not client.has_collection(place, timeout=TIMEOUT_S):
-                return set()
-            return set(client.list_partitions(place, timeout=TIMEOUT_S))
+    async def _partitions(self, place: str) -> dict[str, str]:
+        """Return the partitions that serve, by the names that are in the table."""
 
-        return cast("set[str]", await self._ask(place, ask))
+        def ask(client: MilvusClient) -> list[str]:
+            if not client.has_collection(place, timeout=TIMEOUT_S):
+                return []
+            return list(client.list_partitions(place, timeout=TIMEOUT_S))
+
+        return serving(await self._ask(place, ask))
 
     async def _ask(self, place: str, ask: Any) -> Any:  # noqa: ANN401 - pymilvus ships no types
         return await self._milvus.read(lambda: self._milvus.call(place, ask))
@@ -179,12 +184,18 @@ def _entry(partition: str, row: dict[str, Any], vector: bytes) -> Entry:
     tenant = _uuid(row["tenant_id"])
     return Entry(
         table=_TABLE,
-        key=(partition, row["id"]),
+        key=(partition, row["id"].lower()),
         tenant_id="none" if tenant is None else str(tenant),
         id="no id of ours" if memory is None else str(memory),
         memory_id=None if memory is None else MemoryId(memory),
         columns={**{name: row[name] for name in ("tenant_id", "subject_id", "version", "position")}, "vector": vector},
     )
+
+
+def _written(text: str, partition: str) -> str:
+    """Return an id as the rows of a partition have it, if it is one."""
+    memory = _uuid(text)
+    return text if memory is None else row_id(memory, partition)
 
 
 def _uuid(text: str) -> UUID | None:

@@ -24,7 +24,7 @@ from projections.milvus_client import NO_ANSWER, MilvusClient, MilvusException, 
 _FIELDS: Final = ["id", "tenant_id", "subject_id", "version", "position"]
 _NOT_LOADED: Final = 101
 _TIMEOUT_S: Final = 30.0
-_AT_ONCE: Final = 500
+_AT_ONCE: Final = 250
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +51,8 @@ class VectorProbe:
         """Return every row under one of these ids, in any partition, of any tenant."""
         rows = []
         for start in range(0, len(memories), _AT_ONCE):
-            ids = [memory.hex for memory in memories[start : start + _AT_ONCE]]
+            some = [memory.hex for memory in memories[start : start + _AT_ONCE]]
+            ids = [*some, *(each.upper() for each in some)]  # a partition that was written anew has them in upper case
             rows += await self._ask(partial(self._get, ids))
         return [_row(row) for row in rows]
 
@@ -61,7 +62,15 @@ class VectorProbe:
     async def by_vector(
         self, vector: NDArray[np.float32], limit: int = 10, partitions: list[str] | None = None
     ) -> list[RawRow]:
-        """Return the nearest rows of any tenant, best first; all partitions are slow at a million rows."""
+        """Return the nearest rows of any tenant, best first; all partitions are slow at a million rows.
+
+        Of a partition that is being written anew both the old and the new one are asked.
+        """
+        if partitions is not None:
+            there = await self._ask(lambda client: client.list_partitions(self._collection, timeout=_TIMEOUT_S))
+            partitions = [name for name in there if name.split("_")[0] in partitions]
+            if not partitions:
+                return []
         hits = await self._ask(
             lambda client: client.search(
                 self._collection,

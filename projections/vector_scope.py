@@ -24,7 +24,9 @@ def hexed(value: UUID) -> str:
     return text
 
 
-def scope_filter(tenant: TenantId, subject: SubjectId, memories: Collection[MemoryId] | None = None) -> str:
+def scope_filter(
+    tenant: TenantId, subject: SubjectId, memories: Collection[MemoryId] | None = None, *, upper: bool = False
+) -> str:
     """Write the filter that every search, query and delete carries. Nothing else in this system writes one.
 
     Milvus Lite has no filter parameters, an empty filter means everything, and a quote in a value would end it. So the
@@ -34,6 +36,7 @@ def scope_filter(tenant: TenantId, subject: SubjectId, memories: Collection[Memo
         tenant: whose.
         subject: whose.
         memories: only these; None for all of that person's, never empty.
+        upper: the partition writes its ids in upper case (`projections/vector_partitions.py`).
 
     Raises:
         ScopeError: A value is no UUID, is nil, or the ids are an empty collection.
@@ -43,7 +46,7 @@ def scope_filter(tenant: TenantId, subject: SubjectId, memories: Collection[Memo
         return scope
     if not memories:
         raise ScopeError("a filter on no ids at all would be a filter on nothing; nothing was asked")
-    ids = ", ".join(f'"{hexed(memory)}"' for memory in memories)
+    ids = ", ".join(f'"{hexed(memory).upper() if upper else hexed(memory)}"' for memory in memories)
     return f"{scope} and id in [{ids}]"
 
 

@@ -6,28 +6,26 @@ index returns is a hint: the fact state decides every hit.
 """
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from functools import partial
-from itertools import islice
-from typing import Final, TypeVar
+from typing import Any, Final
 from uuid import UUID
 
 import numpy as np
 from numpy.typing import NDArray
 
+from events.errors import UnavailableError
 from events.model import MemoryId, Position, Scope, SubjectId, TenantId
 from projections.milvus import TIMEOUT_S, Gate, Milvus
-from projections.milvus_client import DataType, MilvusClient
+from projections.vector_calls import chunks, delete_ids, make_collection, read_by_ids, read_ids, rows_of
+from projections.vector_partitions import Partitions, after, generation_of, row_id
 from projections.vector_scope import hexed, partition_of, scope_filter, tenant_filter
 
 COLLECTION: Final = "memory_v1"
 DIMENSION: Final = 384
 # If all are one person's, 15 to 35 ms a search; less than a memtable of 1 MB, so that Lite does not flush by itself.
 FLUSH_ROWS: Final = 512
-CHUNK: Final = 500
-
-T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -48,33 +46,6 @@ class Hit:
     memory_id: MemoryId
     version: int
     score: float
-
-
-def _chunks(items: Iterable[T]) -> Iterable[list[T]]:
-    items = iter(items)
-    while chunk := list(islice(items, CHUNK)):
-        yield chunk
-
-
-def _delete_ids(collection: str, partition: str, ids: list[str], client: MilvusClient) -> None:
-    client.delete(collection, ids=ids, partition_name=partition, timeout=TIMEOUT_S)
-
-
-def _ids(collection: str, partition: str, which: str, client: MilvusClient) -> list[str]:
-    rows = client.query_iterator(
-        collection,
-        filter=which,
-        batch_size=CHUNK,
-        partition_names=[partition],
-        output_fields=["id"],
-        consistency_level="Strong",
-        timeout=TIMEOUT_S,
-    )
-    found: list[str] = []
-    while batch := rows.next():
-        found += [row["id"] for row in batch]
-    rows.close()
-    return found
 
 
 class Vectors:
@@ -99,7 +70,8 @@ class Vectors:
         self._dimension = dimension
         self._milvus, self._collection = milvus, collection
         self._flush_rows = flush_rows if milvus.is_lite else None
-        self._partitions: set[str] = set()
+        self._partitions = Partitions(milvus, collection)
+        self._rewriting: dict[str, str] = {}
         self._unflushed = 0
         self._gate = Gate()
 
@@ -124,13 +96,30 @@ class Vectors:
     async def delete(self, scope: Scope, memory_ids: Collection[MemoryId]) -> int:
         """Delete one person's rows of these memories; returns how many there were. Another person's id deletes nothing.
 
-        The bytes stay in the files until the partition is rewritten.
+        The bytes stay in the files until the partition is written anew (`rewrite`).
         """
         return await self._milvus.write(lambda: self._delete(scope, memory_ids)) if memory_ids else 0
 
     async def delete_whole(self, tenant: TenantId, subject: SubjectId | None) -> int:
         """Delete every row of a person, or of a whole tenant; returns how many there were."""
         return await self._milvus.write(lambda: self._delete_whole(tenant, subject))
+
+    async def rewrite(self, partition: str) -> int:
+        """Write a partition's living rows into a sibling and drop it with its bytes; return how many rows that were.
+
+        Writing and searching go on meanwhile. Interrupted, it has changed nothing and is begun again.
+
+        Args:
+            partition: its name as `partition_of` returns it.
+        """
+        rows = await self._milvus.write(lambda: self._begin(partition))
+        if rows is None:
+            return 0
+        moved = 0
+        while count := await self._milvus.write(lambda: self._move(partition, rows)):
+            moved += count
+        await self._milvus.write(lambda: self._switch(partition, rows))
+        return moved
 
     async def search(self, scope: Scope, vector: NDArray[np.float32], limit: int) -> list[Hit]:
         """Return one person's nearest memories, best first."""
@@ -146,23 +135,7 @@ class Vectors:
         await self._milvus.write(self._drop)
 
     def _ensure(self) -> None:
-        def make(client: MilvusClient) -> None:
-            if not client.has_collection(self._collection, timeout=TIMEOUT_S):
-                schema = client.create_schema(auto_id=False, enable_dynamic_field=False)
-                schema.add_field("id", DataType.VARCHAR, is_primary=True, max_length=32)
-                schema.add_field("tenant_id", DataType.VARCHAR, max_length=32)
-                schema.add_field("subject_id", DataType.VARCHAR, max_length=32)
-                schema.add_field("version", DataType.INT64)
-                schema.add_field("position", DataType.INT64)
-                schema.add_field("vector", DataType.FLOAT_VECTOR, dim=self._dimension)
-                index = client.prepare_index_params()
-                index.add_index("vector", index_type="FLAT", metric_type="IP")
-                client.create_collection(
-                    self._collection, schema=schema, index_params=index, consistency_level="Strong", timeout=TIMEOUT_S
-                )
-            client.load_collection(self._collection, timeout=TIMEOUT_S)
-
-        self._milvus.call(self._collection, make)
+        self._milvus.call(self._collection, partial(make_collection, self._collection, self._dimension))
 
     def _upsert(self, rows: Sequence[Row]) -> int:
         by_scope: dict[Scope, dict[MemoryId, Row]] = defaultdict(dict)
@@ -170,16 +143,19 @@ class Vectors:
             by_scope[row.scope][row.memory_id] = row
         written = 0
         for scope, newest in by_scope.items():
-            self._make_partition(partition_of(scope))
-            written += sum(self._upsert_chunk(scope, chunk) for chunk in _chunks(newest.values()))
+            name = self._partitions.make(base := partition_of(scope))
+            for chunk in chunks(newest.values()):
+                written += self._upsert_chunk(scope, chunk, name)
+                if (sibling := self._rewriting.get(base)) is not None:
+                    self._upsert_chunk(scope, chunk, sibling)
         self._wrote(written)
         return written
 
-    def _upsert_chunk(self, scope: Scope, rows: list[Row]) -> int:
-        held = self._held(scope, [row.memory_id for row in rows])
+    def _upsert_chunk(self, scope: Scope, rows: list[Row], name: str) -> int:
+        held = self._held(scope, [row.memory_id for row in rows], name)
         data = [
             {
-                "id": hexed(row.memory_id),
+                "id": row_id(row.memory_id, name),
                 "tenant_id": hexed(scope.tenant_id),
                 "subject_id": hexed(scope.subject_id),
                 "version": row.version,
@@ -187,28 +163,33 @@ class Vectors:
                 "vector": row.vector,
             }
             for row in rows
-            if row.position > held.get(hexed(row.memory_id), -1)
+            if row.position > held.get(row_id(row.memory_id, name), -1)
         ]
-        if data:
-            name = partition_of(scope)
+        self._insert([row for row in data if row["id"] not in held], name)
+        if changed := [row for row in data if row["id"] in held]:
             self._milvus.call(
                 self._collection,
-                lambda client: client.upsert(self._collection, data, partition_name=name, timeout=TIMEOUT_S),
+                lambda client: client.upsert(self._collection, changed, partition_name=name, timeout=TIMEOUT_S),
             )
         return len(data)
 
+    def _insert(self, rows: list[dict[str, Any]], name: str) -> None:
+        """Write rows that are not there: for an upsert Lite would look for each in the whole collection."""
+        if rows:
+            self._milvus.call(
+                self._collection,
+                lambda client: client.insert(self._collection, rows, partition_name=name, timeout=TIMEOUT_S),
+            )
+
     def _delete(self, scope: Scope, memory_ids: Collection[MemoryId]) -> int:
-        if not self._has_partition(name := partition_of(scope)):
-            return 0
         deleted = 0
-        for chunk in _chunks(memory_ids):
-            # Read within the scope, then delete by id: Lite would search the whole collection for any other filter.
-            if held := list(self._held(scope, chunk)):
-                self._milvus.call(
-                    self._collection,
-                    partial(_delete_ids, self._collection, name, held),
-                )
-            deleted += len(held)
+        # in every sibling, as another process may be writing one of them anew; what is counted are those that serve
+        for number, name in enumerate(self._partitions.siblings(partition_of(scope))):
+            for chunk in chunks(memory_ids):
+                # Read within the scope, then delete by id: Lite would search the whole collection for any other filter.
+                if held := list(self._held(scope, chunk, name)):
+                    self._milvus.call(self._collection, partial(delete_ids, self._collection, name, held))
+                deleted += len(held) if number == 0 else 0
         self._wrote(deleted)
         return deleted
 
@@ -216,25 +197,72 @@ class Vectors:
         deleted = 0
         which = tenant_filter(tenant) if subject is None else scope_filter(tenant, subject)
         for name in self._partitions_of(tenant, subject):
-            for chunk in _chunks(self._milvus.call(self._collection, partial(_ids, self._collection, name, which))):
-                self._milvus.call(self._collection, partial(_delete_ids, self._collection, name, chunk))
+            for chunk in chunks(self._milvus.call(self._collection, partial(read_ids, self._collection, name, which))):
+                self._milvus.call(self._collection, partial(delete_ids, self._collection, name, chunk))
                 deleted += len(chunk)
                 self._wrote(len(chunk))
         return deleted
 
     def _partitions_of(self, tenant: TenantId, subject: SubjectId | None) -> list[str]:
-        if subject is not None:
-            name = partition_of(Scope(tenant_id=tenant, subject_id=subject))
-            return [name] if self._has_partition(name) else []
-        return list(
-            self._milvus.call(
-                self._collection, lambda client: client.list_partitions(self._collection, timeout=TIMEOUT_S)
-            )
-        )
+        if subject is None:
+            return self._partitions.every()
+        return self._partitions.siblings(partition_of(Scope(tenant_id=tenant, subject_id=subject)))
+
+    def _begin(self, base: str) -> Any:  # noqa: ANN401 - pymilvus ships no types
+        """Make an empty sibling, which whatever is written from now on is written to as well; None without rows."""
+        self._rewriting.pop(base, None)
+        siblings = self._partitions.siblings(base)
+        for each in siblings[1:]:  # of a rewriting that did not end
+            self._partitions.drop(each)
+        if not siblings:
+            return None
+        name = siblings[0]
+        self._partitions.create(sibling := after(name))
+        self._rewriting[base] = sibling
+        return self._milvus.call(self._collection, partial(rows_of, self._collection, name))
+
+    def _move(self, base: str, rows: Any) -> int:  # noqa: ANN401 - pymilvus ships no types
+        """Write the next rows into the sibling, where nothing newer is."""
+        sibling = self._rewriting[base]
+        batch: list[dict[str, Any]] = self._milvus.call(self._collection, lambda _: rows.next())
+        ids = {row["id"]: row_id(UUID(row["id"]), sibling) for row in batch}
+        held = self._milvus.call(self._collection, partial(read_by_ids, self._collection, sibling, list(ids.values())))
+        newer = {row["id"] for row in held}
+        self._insert([row | {"id": ids[row["id"]]} for row in batch if ids[row["id"]] not in newer], sibling)
+        self._wrote(len(batch))
+        return len(batch)
+
+    def _switch(self, base: str, rows: Any) -> None:  # noqa: ANN401 - pymilvus ships no types
+        """Let the sibling serve by dropping the partition; what was deleted while it moved does not come along."""
+        self._milvus.call(self._collection, lambda _: rows.close())
+        name, sibling = self._partitions.siblings(base)
+        every = "position >= 0"
+        living = {
+            UUID(each) for each in self._milvus.call(self._collection, partial(read_ids, self._collection, name, every))
+        }
+        there = self._milvus.call(self._collection, partial(read_ids, self._collection, sibling, every))
+        for chunk in chunks(each for each in there if UUID(each) not in living):
+            self._milvus.call(self._collection, partial(delete_ids, self._collection, sibling, chunk))
+        self._flush()
+        self._partitions.drop(name)
+        del self._rewriting[base]
 
     def _search(self, scope: Scope, vector: NDArray[np.float32], limit: int) -> list[Hit]:
-        if not self._has_partition(name := partition_of(scope), self._milvus.answer_s):
+        answer_s = self._milvus.answer_s
+        if (name := self._partitions.find(partition_of(scope), answer_s)) is None:
             return []
+        try:
+            hits = self._search_in(name, scope, vector, limit)
+        except UnavailableError:  # as a cluster answers for a partition that is not there
+            if not self._partitions.moved(name, answer_s):
+                raise
+            hits = []
+        # Lite finds nothing in a partition that is not there
+        if hits or not self._partitions.moved(name, answer_s):
+            return hits
+        return self._search(scope, vector, limit)
+
+    def _search_in(self, name: str, scope: Scope, vector: NDArray[np.float32], limit: int) -> list[Hit]:
         with self._gate.shared():
             found = self._milvus.call(
                 self._collection,
@@ -252,9 +280,9 @@ class Vectors:
             )[0]
         return [Hit(MemoryId(UUID(hit["id"])), hit["entity"]["version"], float(hit["distance"])) for hit in found]
 
-    def _held(self, scope: Scope, memory_ids: Collection[MemoryId]) -> dict[str, int]:
-        """Read the positions of one person's rows, by id."""
-        name, which = partition_of(scope), scope_filter(scope.tenant_id, scope.subject_id, memory_ids)
+    def _held(self, scope: Scope, memory_ids: Collection[MemoryId], name: str) -> dict[str, int]:
+        """Read the positions of one person's rows in a partition, by the ids that they have there."""
+        which = scope_filter(scope.tenant_id, scope.subject_id, memory_ids, upper=generation_of(name) % 2 == 1)
         rows = self._milvus.call(
             self._collection,
             lambda client: client.query(
@@ -266,23 +294,6 @@ class Vectors:
             ),
         )
         return {row["id"]: row["position"] for row in rows}
-
-    def _make_partition(self, name: str) -> None:
-        """Make a partition at its first row; all 256 at once would take two seconds."""
-        if not self._has_partition(name):
-            self._milvus.call(
-                self._collection, lambda client: client.create_partition(self._collection, name, timeout=TIMEOUT_S)
-            )
-            self._partitions.add(name)
-
-    def _has_partition(self, name: str, timeout_s: float = TIMEOUT_S) -> bool:
-        if name in self._partitions:
-            return True
-        if found := self._milvus.call(
-            self._collection, lambda client: client.has_partition(self._collection, name, timeout=timeout_s)
-        ):
-            self._partitions.add(name)
-        return bool(found)
 
     def _wrote(self, rows: int) -> None:
         self._unflushed += rows
@@ -296,7 +307,8 @@ class Vectors:
 
     def _drop(self) -> None:
         self._milvus.call(self._collection, lambda client: client.drop_collection(self._collection, timeout=TIMEOUT_S))
-        self._partitions.clear()
+        self._partitions.forget()
+        self._rewriting.clear()
         self._unflushed = 0
 
     def _check(self, vector: NDArray[np.float32]) -> None:

@@ -14,7 +14,6 @@ from ops.backup.restore import Target
 from ops.backup.write import Sources
 from ops.composition.services import Services
 from ops.residue import Installation
-from projections.follower import Follower
 from projections.model import READ_MODELS
 from services.forgetting.append_only import AppendOnlyFile
 from services.forgetting.backups import BackupProbe
@@ -190,7 +189,7 @@ class Erasing(Services):
     def reclaiming_vectors(self) -> Reclaiming:
         """Writes the vector index anew, in the process that writes to it."""
         projector = self.log("projector")
-        return Reclaiming(projector, VectorFiles(Follower(self.vectors, projector), projector))
+        return Reclaiming(projector, VectorFiles(self.vectors, projector))
 
     @property
     def installation(self) -> Installation:

@@ -247,8 +247,19 @@ create function ops.purge_wanted_v1() returns timestamptz
 language sql stable security definer set search_path = pg_catalog, pg_temp as $$
   select max(propagated_at) from ops.erasure where purged_at is null and closed_at is null
 $$;
-revoke all on function ops.oldest_transaction_v1, ops.count_erasures_v1, ops.purge_wanted_v1 from public;
+-- Name the people whose rows may lie in files that were last rewritten at p_covered. Whoever has no first receipt yet is among
+-- them: it may be signed before this is committed.
+create function ops.purge_wanted_people_v1(p_covered timestamptz) returns table (tenant_id uuid, subject_id uuid)
+language sql stable security definer set search_path = pg_catalog, pg_temp as $$
+  select distinct e.tenant_id, s.subject_id from ops.erasure e join log.stream s on s.tenant_id = e.tenant_id
+    and (s.subject_id = e.subject_id or e.subject_id = '00000000-0000-0000-0000-000000000000')
+  where e.purged_at is null and (e.propagated_at is null or e.propagated_at > coalesce(p_covered, '-infinity'))
+    and s.subject_id <> '00000000-0000-0000-0000-000000000000'
+$$;
+revoke all on function ops.oldest_transaction_v1, ops.count_erasures_v1, ops.purge_wanted_v1, ops.purge_wanted_people_v1
+  from public;
 grant execute on function ops.purge_wanted_v1 to cenotaph_eraser, cenotaph_projector;
+grant execute on function ops.purge_wanted_people_v1 to cenotaph_projector;
 grant execute on function ops.oldest_transaction_v1 to cenotaph_eraser;
 grant execute on function ops.count_erasures_v1 to cenotaph_reader;
 grant select, insert, update on ops.reclaimed to cenotaph_eraser, cenotaph_projector;

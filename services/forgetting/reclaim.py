@@ -1,4 +1,4 @@
-"""Giving back the bytes of what was removed: tables are vacuumed, the vector index is written anew and swapped (R42).
+"""Giving back the bytes of what was removed: tables are vacuumed, partitions of the vector index written anew (R42).
 
 Each notes up to which moment what was removed is out of its files; `services/forgetting/purge.py` reads that.
 """
@@ -7,9 +7,11 @@ from datetime import datetime
 from typing import ClassVar, Protocol
 
 from events.errors import CenotaphError
+from events.model import Scope
 from events.postgres import Connection, Database
 from events.vault import Vault
-from projections.follower import Follower
+from projections.exclusive import exclusive
+from projections.vector_index import VectorIndex, vector_places
 
 _VACUUM_S = 3600.0
 # whatever has rows of a tenant; nothing is ever removed from the events themselves
@@ -20,6 +22,7 @@ from pg_class c join pg_namespace n on n.oid = c.relnamespace
 join pg_attribute a on a.attrelid = c.oid and a.attname = 'tenant_id' and not a.attisdropped
 where c.relkind = 'r' and not (n.nspname = 'log' and c.relname = 'event') order by 1
 """
+_PEOPLE = "select tenant_id, subject_id from ops.purge_wanted_people_v1($1)"
 _WAITING = "select ops.purge_wanted_v1()"
 _NOTE = """
 insert into ops.reclaimed (layer, covered) values ($1, $2)
@@ -76,26 +79,32 @@ class VaultTables:
 
 
 class VectorFiles:
-    """The vector index: a delete leaves the bytes in their file, so the collection is written anew beside, and swapped.
+    """The vector index: a delete leaves the bytes in their file, so a partition is written anew beside, and dropped.
 
     Args:
-        follower: of the vector index, in the one process that writes to it.
+        index: the vector index, in the one process that writes to it.
         projector: a pool under `cenotaph_projector`.
     """
 
     layer: ClassVar[str] = "vector_index"
 
-    def __init__(self, follower: Follower, projector: Database) -> None:
-        self._follower = follower
+    def __init__(self, index: VectorIndex, projector: Database) -> None:
+        self._index = index
         self._projector = projector
 
     async def reclaim(self) -> datetime | None:
-        """Rebuild from the log, which names nothing forgotten, and drop the old files; None while another does."""
-        async with self._projector.connection() as connection:
-            began: datetime = await connection.fetchval("select clock_timestamp()")
+        """Write the partitions anew in which somebody was who waits; None while the index is rebuilt or compared."""
         try:
-            await self._follower.rebuild()
-        except CenotaphError:  # it is being rebuilt or compared just now
+            async with exclusive(self._projector, self._index.name):
+                async with self._projector.connection() as connection:
+                    began: datetime = await connection.fetchval("select clock_timestamp()")
+                    # afterwards, so that whatever was signed before is among them
+                    people = await connection.fetch(_PEOPLE, await covered_of(connection, self.layer))
+                    places = await vector_places(connection)
+                scopes = [Scope(tenant_id=row["tenant_id"], subject_id=row["subject_id"]) for row in people]
+                for place in places.values():
+                    await self._index.rewrite(place, scopes)
+        except CenotaphError:  # it is being rebuilt or compared just now, or does not answer
             return None
         return began
 

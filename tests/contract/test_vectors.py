@@ -408,3 +408,74 @@ def test_a_partition_has_one_of_256_names(tenant: UUID, subject: UUID) -> None:
     scope = Scope(tenant_id=TenantId(tenant), subject_id=SubjectId(subject))
     assert partition_of(scope) == partition_of(scope.model_copy())
     assert partition_of(scope) in {f"p{number:03d}" for number in range(256)}
+
+
+async def test_a_partition_that_is_written_anew_keeps_what_lives_and_no_byte_of_the_rest(
+    host: Host, milvus: Milvus, vectors: Vectors, probe: VectorProbe
+) -> None:
+    """Twice over, searched from another process meanwhile: every living row, no file with the deleted id or vector."""
+    scope = _scope()
+    other = _neighbour(scope)
+    rows, theirs = [_row(scope) for _ in range(700)], [_row(other) for _ in range(30)]
+    await vectors.upsert([*rows, *theirs])
+    await vectors.flush()
+    reader = Vectors(milvus, vectors._collection)  # which knows of no rewriting
+    assert len(await reader.search(other, theirs[0].vector, 50)) == len(theirs)
+    living, partition = rows, partition_of(scope)
+    for turn in range(2):
+        gone, living = living[:20], living[20:]
+        await vectors.delete(scope, [row.memory_id for row in gone])
+        needles = [row.memory_id.hex.encode() for row in gone] + [row.memory_id.hex.upper().encode() for row in gone]
+        assert _files_with(host.folder / "data", needles), "a delete leaves the id in a file"
+        late, fresh = living[turn + 1], _row(scope)
+        news = Row(scope, late.memory_id, 2, Position(next(POSITIONS)), _vector())
+        moved, *_ = await asyncio.gather(
+            vectors.rewrite(partition),
+            vectors.upsert([news, fresh]),
+            vectors.delete(scope, [living[turn].memory_id]),
+        )
+        assert moved >= len(living) + len(theirs) - 2
+        living = [*(row for row in living if row not in {living[turn], late}), news, fresh]
+        assert not _files_with(host.folder / "data", needles)
+        assert await probe.count(scope.tenant_id, scope.subject_id) == len(living)
+        assert await probe.count(other.tenant_id, other.subject_id) == len(theirs)
+        assert len(await probe.by_ids([row.memory_id for row in living])) == len(living)
+        for asked in (vectors, reader):
+            assert set(_ids(await asked.search(other, theirs[0].vector, 50))) == {row.memory_id for row in theirs}
+            (hit,) = await asked.search(scope, news.vector, 1)
+            assert (hit.memory_id, hit.version) == (news.memory_id, 2)
+        assert [found.memory_id for found in await probe.by_vector(news.vector, 1, [partition])] == [news.memory_id]
+        assert await vectors.upsert([late]) == 0, "what is older than what the sibling holds is not written"
+    assert await vectors.rewrite(partition_of(_elsewhere({partition}))) == 0
+
+
+async def test_a_rewriting_that_died_is_begun_again_and_an_old_partition_serves_until_the_switch(
+    milvus: Milvus, vectors: Vectors, probe: VectorProbe
+) -> None:
+    """What a dead writer left half written is not searched, is found by the probe, and goes with the next rewriting."""
+    scope = _scope()
+    rows = [_row(scope) for _ in range(5)]
+    await vectors.upsert(rows)
+    partition = partition_of(scope)
+    dead = Vectors(milvus, vectors._collection)
+    begun = await milvus.write(lambda: dead._begin(partition))
+    await milvus.write(lambda: dead._move(partition, begun))
+    assert len(await probe.by_ids([rows[0].memory_id])) == 2
+    assert len(await vectors.search(scope, rows[0].vector, 10)) == 5
+    await vectors.delete(scope, [rows[0].memory_id])
+    assert await probe.by_ids([rows[0].memory_id]) == []
+    assert await vectors.rewrite(partition) == 4
+    assert len(await probe.by_ids([row.memory_id for row in rows])) == 4
+    assert len(await Vectors(milvus, vectors._collection).search(scope, rows[1].vector, 10)) == 4
+
+
+def _elsewhere(partitions: set[str]) -> Scope:
+    """Find a person of no such partition."""
+    return next(other for other in iter(_scope, None) if partition_of(other) not in partitions)
+
+
+def _files_with(folder: Path, needles: list[bytes]) -> list[Path]:
+    """Find files that hold one of these, as they are: ids lie uncompressed in the columns of the index."""
+    return [
+        path for path in folder.rglob("*") if path.is_file() and any(needle in path.read_bytes() for needle in needles)
+    ]
