@@ -32,8 +32,8 @@ $(STAMP): requirements.lock pyproject.toml
 demo: setup ## Play a conversation through the whole path and forget one thing of it
 	@$(VENV)/bin/cenotaph demo
 
-test: setup ## Run every test but the long ones
-	@$(PY) -m pytest -m "not long"
+test: setup ## Run every test but the long ones, two files at a time
+	@$(PY) -m pytest -m "not long" -n 2 --dist loadfile
 
 test-long: setup ## Run the long tests, and seek new counter-examples to the laws
 	@$(PY) -m pytest -m long --hypothesis-profile=searching
