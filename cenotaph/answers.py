@@ -185,6 +185,9 @@ class Memory(Answer):
     reason: str | None
     sensitivity: str | None = None
     withheld: str | None
+    visibility: str | None = None
+    project: str | None = None
+    task_id: str | None = None
 
 
 class Purpose(Answer):

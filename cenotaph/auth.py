@@ -32,12 +32,10 @@ class SubjectAuth(httpx.Auth):
 
     requires_response_body = True
 
-    def __init__(
-        self, build: Callable[..., httpx.Request], tenant_key: str, subject: str, role: str, ttl_s: int
-    ) -> None:
+    def __init__(self, build: Callable[..., httpx.Request], tenant_key: str, call: calls.Call[Token]) -> None:
         self._build = build
         self._key = tenant_key
-        self._call = calls.token(subject, role, ttl_s)
+        self._call = call
         self._token: Token | None = None
 
     def auth_flow(self, request: httpx.Request) -> Generator[httpx.Request, httpx.Response, None]:

@@ -5,7 +5,7 @@ Each may be sent again: a turn goes by its id, a forget by its memory, a second 
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from datetime import datetime
 from typing import Any, Generic, Literal, NotRequired, TypedDict, TypeVar
 from urllib.parse import quote
@@ -127,9 +127,21 @@ def _some(**fields: Any) -> dict[str, Any]:  # noqa: ANN401  # JSON values
     return {name: value for name, value in fields.items() if value is not None}
 
 
-def token(subject: str, role: str, ttl_s: int) -> Call[answers.Token]:
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """The project and the task that a token is bound to, by your own ids; none where neither is named."""
+
+    project: str | None = None
+    task_id: str | None = None
+
+
+UNBOUND = Bounds()
+
+
+def token(subject: str, role: str, ttl_s: int, bounds: Bounds = UNBOUND) -> Call[answers.Token]:
     """Mint a token."""
-    sent = {"subject": subject, "role": role, "ttl_s": ttl_s}
+    sent: dict[str, object] = {"subject": subject, "role": role, "ttl_s": ttl_s}
+    sent |= {name: each for name, each in asdict(bounds).items() if each is not None}
     return Call("POST", "/v1/tokens", answers.Token, sent=sent)
 
 

@@ -15,6 +15,7 @@ import httpx
 from cenotaph import answers, calls
 from cenotaph.auth import BearerAuth
 from cenotaph.calls import (
+    Bounds,
     ExportPurpose,
     MemoryStatus,
     RankingPreset,
@@ -52,10 +53,21 @@ class Cenotaph:
         http = httpx.Client(base_url=base_url, timeout=timeout_s, transport=transport)
         self._sender = Sender(http, BearerAuth(token) if token else None, retry)
 
-    def for_subject(self, tenant_key: str, subject: str, *, role: TokenRole = "agent", ttl_s: int = 900) -> Self:
-        """Return a client for one person that mints and renews its tokens; it shares this one's connections."""
+    def for_subject(
+        self,
+        tenant_key: str,
+        subject: str,
+        *,
+        role: TokenRole = "agent",
+        ttl_s: int = 900,
+        bounds: Bounds = calls.UNBOUND,
+    ) -> Self:
+        """Return a client for one person that mints and renews its tokens; it shares this one's connections.
+
+        `bounds` bind an agent or a workflow to a project, a task or both: it reads what is for them, nothing private.
+        """
         session = copy(self)
-        session._sender = self._sender.minting(tenant_key, subject, role, ttl_s)  # noqa: SLF001  # its own kind
+        session._sender = self._sender.minting(tenant_key, calls.token(subject, role, ttl_s, bounds))  # noqa: SLF001  # its own kind
         return session
 
     def finalize(self, turn: Turn) -> answers.Stored:
@@ -283,10 +295,21 @@ class AsyncCenotaph:
         http = httpx.AsyncClient(base_url=base_url, timeout=timeout_s, transport=transport)
         self._sender = AsyncSender(http, BearerAuth(token) if token else None, retry)
 
-    def for_subject(self, tenant_key: str, subject: str, *, role: TokenRole = "agent", ttl_s: int = 900) -> Self:
-        """Return a client for one person that mints and renews its tokens; it shares this one's connections."""
+    def for_subject(
+        self,
+        tenant_key: str,
+        subject: str,
+        *,
+        role: TokenRole = "agent",
+        ttl_s: int = 900,
+        bounds: Bounds = calls.UNBOUND,
+    ) -> Self:
+        """Return a client for one person that mints and renews its tokens; it shares this one's connections.
+
+        `bounds` bind an agent or a workflow to a project, a task or both: it reads what is for them, nothing private.
+        """
         session = copy(self)
-        session._sender = self._sender.minting(tenant_key, subject, role, ttl_s)  # noqa: SLF001  # its own kind
+        session._sender = self._sender.minting(tenant_key, calls.token(subject, role, ttl_s, bounds))  # noqa: SLF001  # its own kind
         return session
 
     async def finalize(self, turn: Turn) -> answers.Stored:

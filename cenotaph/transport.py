@@ -11,6 +11,7 @@ from typing import TypeVar
 import httpx
 
 from cenotaph import answers
+from cenotaph.answers import Token
 from cenotaph.auth import SubjectAuth
 from cenotaph.calls import Call, problem_of
 from cenotaph.errors import CenotaphError
@@ -59,9 +60,9 @@ class Sender:
     auth: httpx.Auth | None
     retry: Retry
 
-    def minting(self, tenant_key: str, subject: str, role: str, ttl_s: int) -> "Sender":
-        """Return a sender over the same connections with tokens of its own."""
-        return replace(self, auth=SubjectAuth(self.http.build_request, tenant_key, subject, role, ttl_s))
+    def minting(self, tenant_key: str, call: Call[Token]) -> "Sender":
+        """Return a sender over the same connections with tokens of its own, minted by a call."""
+        return replace(self, auth=SubjectAuth(self.http.build_request, tenant_key, call))
 
     def send(self, call: Call[A]) -> A:
         """Send until there is an answer, a refusal or no more patience."""
@@ -106,9 +107,9 @@ class AsyncSender:
     auth: httpx.Auth | None
     retry: Retry
 
-    def minting(self, tenant_key: str, subject: str, role: str, ttl_s: int) -> "AsyncSender":
-        """Return a sender over the same connections with tokens of its own."""
-        return replace(self, auth=SubjectAuth(self.http.build_request, tenant_key, subject, role, ttl_s))
+    def minting(self, tenant_key: str, call: Call[Token]) -> "AsyncSender":
+        """Return a sender over the same connections with tokens of its own, minted by a call."""
+        return replace(self, auth=SubjectAuth(self.http.build_request, tenant_key, call))
 
     async def send(self, call: Call[A]) -> A:
         """Send until there is an answer, a refusal or no more patience."""

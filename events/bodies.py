@@ -6,10 +6,10 @@ from dataclasses import dataclass
 import structlog
 
 from events.envelope import PartRef, StoredEvent, open_part
-from events.errors import TamperError
+from events.errors import ScopeError, TamperError
 from events.keyring import Keyring
 from events.log import fenced, read_bodies
-from events.model import EventId, KeyId
+from events.model import Accepted, Audience, EventId, KeyId, NotWritten, TaskStarted, TurnFinalized
 from events.postgres import Connection
 
 incidents = structlog.get_logger("cenotaph.incident")
@@ -47,10 +47,15 @@ async def open_bodies(
 
     The fence is read last: a body whose key was fenced meanwhile comes back `Shredded`, whatever was already opened.
     One that cannot be opened is an incident and an answer, so that it hides nothing else.
+
+    Raises:
+        ScopeError: one is for other readers of the person; nothing was opened.
     """
     refs: list[tuple[StoredEvent, PartRef]] = [
         (event, ref) for event, name in wanted if (ref := event.part(name)) is not None
     ]
+    for event, _ in refs:
+        _refuse_beyond(keyring, event)
     if not refs:
         return {}
     ciphertexts = await read_bodies(connection, {event.event_id for event, _ in refs})
@@ -72,6 +77,25 @@ async def open_bodies(
             except TamperError:
                 opened[place] = tampered(event.event_id, ref.key_id)
     return opened
+
+
+def _refuse_beyond(keyring: Keyring, stored: StoredEvent) -> None:
+    """Open nothing that the scope does not reach, whichever way it was found: the wall behind every query (R30).
+
+    Raises:
+        ScopeError: it is for other readers.
+    """
+    if keyring.scope.reach is None:
+        return
+    event = stored.event
+    if isinstance(event, Accepted | NotWritten | TurnFinalized):
+        audience = event.audience
+    elif isinstance(event, TaskStarted):
+        audience = Audience(project=event.project)
+    else:
+        return
+    if not keyring.scope.admits(audience):
+        raise ScopeError(f"event {stored.event_id} is for other readers of this person; nothing was opened")
 
 
 def tampered(event_id: EventId, key_id: KeyId) -> Tampered:

@@ -8,9 +8,11 @@ gone is made again.
 import hmac
 import os
 from collections.abc import Awaitable, Callable, Iterable, Sequence
+from copy import copy
 from dataclasses import dataclass, field
 from datetime import datetime
 from hashlib import sha256
+from typing import Final
 from uuid import UUID, uuid4
 
 import asyncpg
@@ -18,13 +20,17 @@ import asyncpg
 from events.envelope import DataKey, decrypt, encrypt
 from events.errors import ErasedError, UnavailableError
 from events.leases import Lease, Leases
-from events.model import KeyId, Scope, TenantId
+from events.model import PRIVATE, KeyId, Scope, TenantId
 from events.postgres import Connection, Database, Row
 
 _TRIES = 5  # a roll changes a key once
 
 Name = tuple[str, str]
 """An outside id with its kind: `("turn", "t-17")`."""
+
+_PLACE_END: Final = "\x1e"  # a control character, which no outside id may hold
+_OF_PROJECT: Final = frozenset({"task", "task command", "series"})
+_OF_PLACE: Final = frozenset({"turn", "session", "message"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +71,9 @@ def open_person(scope: Scope, row: Row, tenant_key: bytes) -> PersonKey:
 class Keyring:
     """One person's keys for the length of one request.
 
+    Outside ids of turns, sessions and tasks are those of the project and the task that the scope is bound to: under
+    another credential the same id is another thing, so that nobody reaches over by a name or learns that it is taken.
+
     Args:
         database: a pool to the vault's cluster.
         scope: whose keys.
@@ -82,6 +91,12 @@ class Keyring:
         self._opened = {newest.generation: newest.secret}
         self._lookup = newest.lookup
         self.since = newest.since
+
+    def entire(self) -> "Keyring":
+        """Return the same keys for all of the person: to find what must be kept silent, never to give anything away."""
+        entire = copy(self)
+        entire.scope = self.scope.person
+        return entire
 
     def digest(self, purpose: str, text: str) -> bytes:
         """Digest a text so that only this person's keyring can recognise it."""
@@ -144,7 +159,11 @@ class Keyring:
 
     async def intern(self, names: Sequence[Name]) -> dict[Name, UUID]:
         """Map outside ids, each of a kind, to internal ones, making those that are new."""
-        return await intern_names(self._database, self.scope.tenant_id, self.scope.subject_id, self._lookup, names)
+        placed = {name: self._placed(name) for name in names}
+        found = await intern_names(
+            self._database, self.scope.tenant_id, self.scope.subject_id, self._lookup, list(placed.values())
+        )
+        return {name: found[place] for name, place in placed.items()}
 
     async def find(self, name: Name) -> UUID | None:
         """Map an outside id to the internal one, None if it was never seen."""
@@ -155,21 +174,41 @@ class Keyring:
                 self.scope.tenant_id,
                 self.scope.subject_id,
                 name[0],
-                keyed_digest(self._lookup, *name),
+                keyed_digest(self._lookup, *self._placed(name)),
             )
         return internal
 
     async def outside(self, internal: Iterable[UUID]) -> dict[UUID, str]:
-        """Map internal ids back to the outside ones."""
+        """Map internal ids back to the outside ones; a name of another place is not in the answer."""
         async with self._database.connection() as connection:
             rows = await connection.fetch(
-                "select internal, sealed from vault.alias where tenant_id = $1 and subject_id = $2"
+                "select internal, kind, sealed from vault.alias where tenant_id = $1 and subject_id = $2"
                 " and internal = any($3::uuid[])",
                 self.scope.tenant_id,
                 self.scope.subject_id,
                 list(internal),
             )
-        return {row["internal"]: decrypt(self._lookup, row["sealed"], row["internal"].bytes).decode() for row in rows}
+        named = {}
+        for row in rows:
+            name = decrypt(self._lookup, row["sealed"], row["internal"].bytes).decode()
+            place, _, outside = name.rpartition(_PLACE_END)
+            if self.scope.audience == PRIVATE or place == self._place(row["kind"]):
+                named[row["internal"]] = outside
+        return named
+
+    def _placed(self, name: Name) -> Name:
+        """Put an outside id into the project and the task of the scope."""
+        kind, outside = name
+        place = self._place(kind)
+        return (kind, f"{place}{_PLACE_END}{outside}") if place else name
+
+    def _place(self, kind: str) -> str:
+        """Name the place of ids of a kind, empty where it has none."""
+        audience = self.scope.audience
+        within = (audience.project, audience.task if kind in _OF_PLACE else None)
+        if kind not in _OF_PLACE | _OF_PROJECT or not any(within):
+            return ""
+        return ",".join("" if each is None else each.hex for each in within)
 
     def _wrapped(self, keys: Sequence[DataKey]) -> Lease:
         newest = self._newest

@@ -105,6 +105,11 @@ def _said_by_the_person(memory: Document) -> Document:
 
 
 STEPS: Steps = {
+    # nothing was said in a project or for one task
+    ("accepted", 3): Step(lambda old: {**old, "audience": {}}),
+    ("not_written", 2): Step(lambda old: {**old, "audience": {}}),
+    ("turn_finalized", 3): Step(lambda old: {**old, "audience": {}}),
+    ("task_started", 1): Step(lambda old: {**old, "project": None}),
     # nobody knows any more who asked for it; what may have been asked for is kept
     ("accepted", 1): Step(lambda old: {**old, "explicit": True}),
     ("accepted", 2): Step(parts={"memory": _said_by_the_person}),

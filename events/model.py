@@ -18,6 +18,7 @@ TurnId = NewType("TurnId", UUID)
 MessageId = NewType("MessageId", UUID)
 MemoryId = NewType("MemoryId", UUID)
 TaskId = NewType("TaskId", UUID)
+ProjectId = NewType("ProjectId", UUID)
 ItemId = NewType("ItemId", UUID)
 KeyId = NewType("KeyId", UUID)
 EventId = NewType("EventId", UUID)
@@ -129,11 +130,74 @@ class Frozen(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
+class Audience(Frozen):
+    """Which readers of one person something is for (R30, R31).
+
+    With a `project` it has the visibility `project`: readers in that project get it, and the person. Without one it is
+    `private`: no reader that is bound to a project gets it. With a `task` it is for that task alone. Ids are internal.
+    """
+
+    project: ProjectId | None = None
+    task: TaskId | None = None
+
+
+PRIVATE: Final = Audience()
+"""For every reader of the person who is not bound to a project."""
+
+
+class Reach(Frozen):
+    """How far a credential reads within one person's memory: one project or all that is theirs, one task or none."""
+
+    project: ProjectId | None = None
+    task: TaskId | None = None
+
+    @property
+    def audience(self) -> Audience:
+        """Who may read what is said through such a credential."""
+        return Audience(project=self.project, task=self.task)
+
+    def admits(self, audience: Audience) -> bool:
+        """Tell whether what is for this audience may be read."""
+        return self.project in {None, audience.project} and audience.task in {None, self.task}
+
+
 class Scope(Frozen):
-    """Whose memory: from the credential, never from a payload (R30)."""
+    """Whose memory, and how far into it: from the credential, never from a payload (R30).
+
+    Two scopes of one person are equal however far they reach. Without a `reach` everything of the person is read: so do
+    the system's own parts, and the person.
+    """
 
     tenant_id: TenantId
     subject_id: SubjectId
+    reach: Reach | None = None
+
+    def __eq__(self, other: object) -> bool:
+        """Tell whether it is the same person."""
+        return isinstance(other, Scope) and (self.tenant_id, self.subject_id) == (other.tenant_id, other.subject_id)
+
+    def __hash__(self) -> int:
+        """Hash the person."""
+        return hash((self.tenant_id, self.subject_id))
+
+    def admits(self, audience: Audience) -> bool:
+        """Tell whether what is for this audience may be read."""
+        return self.reach is None or self.reach.admits(audience)
+
+    @property
+    def audience(self) -> Audience:
+        """Who may read what is said under this scope."""
+        return PRIVATE if self.reach is None else self.reach.audience
+
+    def within(self, audience: Audience) -> "Scope":
+        """Bound to the project and the task of an audience, as what is made of it has to be."""
+        reach = Reach(project=audience.project, task=audience.task)
+        return Scope(tenant_id=self.tenant_id, subject_id=self.subject_id, reach=reach)
+
+    @property
+    def person(self) -> "Scope":
+        """All of the person: for decisions, which hold whoever asked for them."""
+        return Scope(tenant_id=self.tenant_id, subject_id=self.subject_id)
 
 
 class Evidence(Frozen):
@@ -318,11 +382,11 @@ class TurnFinalized(Event):
 
     `withheld` are messages that were not stored: one of these contexts held what was forgotten before the turn came.
     `task` is the task that this turn closes: its messages are what was concluded, each with a part
-    `proposal:<message_id>` under the same key.
+    `proposal:<message_id>` under the same key. `audience` is where it was said, as the credential has it.
     """
 
     type = "turn_finalized"
-    schema_version: ClassVar[int] = 3
+    schema_version: ClassVar[int] = 4
     turn_id: TurnId
     session_id: SessionId
     status: TurnStatus
@@ -330,6 +394,7 @@ class TurnFinalized(Event):
     contexts: tuple[UUID, ...] = ()
     withheld: tuple[MessageId, ...] = ()
     task: TaskId | None = None
+    audience: Audience = PRIVATE
 
 
 class CandidateProposed(Event):
@@ -352,11 +417,12 @@ class CandidateProposed(Event):
 class Accepted(Event):
     """The candidate is now version `version` of memory `memory_id`. `cites` are the messages it rests on.
 
-    `explicit` says that the person asked to remember it: upkeep never ends such a memory (R53).
+    `explicit` says that the person asked to remember it: upkeep never ends such a memory (R53). `audience` says which
+    readers it is for.
     """
 
     type = "accepted"
-    schema_version: ClassVar[int] = 3
+    schema_version: ClassVar[int] = 4
     candidate_id: MemoryId
     memory_id: MemoryId
     version: int
@@ -366,6 +432,7 @@ class Accepted(Event):
     importance: int
     cites: tuple[MessageId, ...]
     explicit: bool = False
+    audience: Audience = PRIVATE
 
 
 class Superseded(Event):
@@ -390,10 +457,13 @@ class Reinforced(Event):
 
 
 class NotWritten(Event):
-    """The candidate did not become a memory. Only `held` keeps a sealed body, until `held_until`."""
+    """The candidate did not become a memory. Only `held` keeps a sealed body, until `held_until`.
+
+    `audience` says which readers it is for.
+    """
 
     type = "not_written"
-    schema_version: ClassVar[int] = 2
+    schema_version: ClassVar[int] = 3
     candidate_id: MemoryId
     turn_id: TurnId
     outcome: Outcome
@@ -402,6 +472,7 @@ class NotWritten(Event):
     kind: Kind
     cites: tuple[MessageId, ...] = ()
     held_until: datetime | None = None
+    audience: Audience = PRIVATE
 
 
 class Conflicted(Event):
@@ -591,16 +662,18 @@ class TaskStarted(Event):
     """A task begins: goal, constraints and planned steps are its items, in order (R52).
 
     `series_id` is shared by the rounds of one task, of which this is number `round`; `budget` says how much of what it
-    may spend.
+    may spend. `project` is the one it was begun in.
     """
 
     type = "task_started"
+    schema_version: ClassVar[int] = 2
     task_id: TaskId
     series_id: UUID
     round: int
     budget: dict[str, int]
     expires_at: datetime
     items: tuple[ItemHead, ...]
+    project: ProjectId | None = None
 
 
 class TaskStep(Event):

@@ -9,6 +9,7 @@ from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable, I
 from contextlib import asynccontextmanager
 from importlib.resources import files
 from typing import Any, Protocol, cast
+from uuid import UUID
 
 import asyncpg
 from sqlalchemy.engine import URL, make_url
@@ -17,11 +18,15 @@ from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 from sqlalchemy.ext.asyncio import create_async_engine
 
 from events.errors import LoginError, UnavailableError
-from events.model import Scope
+from events.model import Reach, Scope
 
 Row = Mapping[str, Any]
 
 _ANSWER_S = 20.0
+_ANY = UUID(int=0)
+_NONE = UUID(int=2**128 - 1)
+_BIND = """select set_config('cenotaph.tenant', $1, true), set_config('cenotaph.subject', $2, true),
+                  set_config('cenotaph.project', $3, true), set_config('cenotaph.task', $4, true)"""
 _DOWN = "the database does not answer; try again"
 _GONE = (
     asyncpg.PostgresConnectionError,
@@ -147,19 +152,31 @@ class Database:
 
     @asynccontextmanager
     async def transaction(self, scope: Scope | None = None) -> AsyncIterator[Connection]:
-        """Open a transaction, bound to one person's rows where a scope is given (row-level security)."""
+        """Open a transaction, bound where a scope is given to one person's rows, as far as it reaches."""
         async with self.connection() as connection, connection.transaction():
             if scope is not None:
-                await connection.execute(
-                    "select set_config('cenotaph.tenant', $1, true), set_config('cenotaph.subject', $2, true)",
-                    str(scope.tenant_id),
-                    str(scope.subject_id),
-                )
+                await connection.execute(_BIND, str(scope.tenant_id), str(scope.subject_id), *_bounds(scope.reach))
             yield connection
 
     async def close(self) -> None:
         """Close every connection."""
         await self._engine.dispose()
+
+
+@asynccontextmanager
+async def entire(connection: Connection, scope: Scope) -> AsyncIterator[None]:
+    """Let a reader's transaction see all of its person for a moment: to find what must be kept silent, no more."""
+    bound = "select set_config('cenotaph.project', $1, true), set_config('cenotaph.task', $2, true)"
+    await connection.execute(bound, *_bounds(None))
+    yield
+    await connection.execute(bound, *_bounds(scope.reach))
+
+
+def _bounds(reach: Reach | None) -> tuple[str, str]:
+    """Say in which project and task is read, as the policies take it: ids, nil for any, the greatest for no task."""
+    if reach is None:
+        return str(_ANY), str(_ANY)
+    return str(reach.project or _ANY), str(reach.task or _NONE)
 
 
 async def readers_of(connection: Connection, table: str) -> list[str]:

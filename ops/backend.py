@@ -22,6 +22,7 @@ from services.forgetting.receipts import Receipts
 from services.forgetting.selection import wanted_of
 from services.forgetting.suspend import Suspender
 from services.forgetting.where import Locations
+from services.recall.bounds import bound
 from services.recall.catalogue import Catalogue
 from services.recall.contexts import Contexts
 from services.recall.explain import Explainer
@@ -382,6 +383,10 @@ class System:
     async def subject(self, tenant_id: TenantId, outside: str) -> SubjectId:
         """Return the internal id of a person, made on first use."""
         return await self.vault.subject(tenant_id, outside)
+
+    async def bound(self, scope: Scope, project: str | None, task_id: str | None) -> Scope:
+        """Bind a person's scope to a project and a task, by outside ids, made on first use."""
+        return await bound(self.vault, scope, project, task_id)
 
     async def holder_of_key(self, key: str) -> StoredKey | None:
         """Return whose API key this is."""

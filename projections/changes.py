@@ -11,6 +11,7 @@ from typing import Final, Literal
 from events.envelope import StoredEvent
 from events.model import (
     Accepted,
+    Audience,
     Conflicted,
     Embedded,
     EventId,
@@ -21,12 +22,15 @@ from events.model import (
     MessageId,
     NotWritten,
     Outcome,
+    ProjectId,
     Reinforced,
     Resolved,
     Resumed,
+    Scope,
     Separated,
     Superseded,
     Suspended,
+    TaskId,
     Tiered,
     Tombstoned,
     TurnId,
@@ -57,7 +61,7 @@ class Fact:
     `verified_at` is when the person last said it (R14), `used_at` when it was last noted that an agent was given it.
     `asked` says that the person asked to remember it, this version or an earlier one. A `cold` one has no row in the
     vector index. `suspended` says that the person set the memory aside (R22); a version that is
-    written meanwhile is set aside with it.
+    written meanwhile is set aside with it. `project` and `task` are those it is for (R30).
     """
 
     memory_id: MemoryId
@@ -81,6 +85,13 @@ class Fact:
     reason: str | None = None
     held_until: datetime | None = None
     suspended: bool = False
+    project: ProjectId | None = None
+    task: TaskId | None = None
+
+    @property
+    def audience(self) -> Audience:
+        """Which readers it is for."""
+        return Audience(project=self.project, task=self.task)
 
 
 State = dict[tuple[MemoryId, int], Fact]
@@ -104,6 +115,8 @@ def fact_of(stored: StoredEvent) -> Fact | None:
             recorded_at=stored.recorded_at,
             verified_at=stored.said_at,
             asked=event.explicit,
+            project=event.audience.project,
+            task=event.audience.task,
         )
     if isinstance(event, NotWritten) and event.outcome is Outcome.HELD:
         return Fact(
@@ -122,8 +135,15 @@ def fact_of(stored: StoredEvent) -> Fact | None:
             gate=event.gate,
             reason=event.reason,
             held_until=event.held_until,
+            project=event.audience.project,
+            task=event.audience.task,
         )
     return None
+
+
+def within(state: State, scope: Scope) -> State:
+    """Leave out what the scope does not reach: the check behind the store's own, for what it has not folded yet."""
+    return {place: fact for place, fact in state.items() if scope.admits(fact.audience)}
 
 
 def touched(stored: StoredEvent) -> set[MemoryId]:

@@ -62,14 +62,15 @@ class Facts(Tables):
                 select $1, $2, t.tag, t.memory_id, t.version, t.status, t.event_id, t.kind, t.confidence, t.importance,
                        coalesce(t.cites::uuid[], '{{}}'), t.turn_id, t.occurred_at, t.recorded_at,
                        t.verified_at, t.used_at, t.asked, t.cold,
-                       t.reinforced, t.source_forgotten, t.gate, t.reason, t.held_until, t.suspended
+                       t.reinforced, t.source_forgotten, t.gate, t.reason, t.held_until, t.suspended, t.project, t.task
                 from unnest($3::bytea[], $4::uuid[], $5::integer[], $6::text[], $7::uuid[], $8::text[], $9::integer[],
                             $10::integer[], $11::text[], $12::uuid[], $13::timestamptz[], $14::timestamptz[],
                             $15::timestamptz[], $16::timestamptz[], $17::boolean[], $18::boolean[], $19::integer[],
-                            $20::boolean[], $21::text[], $22::text[], $23::timestamptz[], $24::boolean[])
+                            $20::boolean[], $21::text[], $22::text[], $23::timestamptz[], $24::boolean[],
+                            $25::uuid[], $26::uuid[])
                   as t(tag, memory_id, version, status, event_id, kind, confidence, importance, cites, turn_id,
                        occurred_at, recorded_at, verified_at, used_at, asked, cold,
-                       reinforced, source_forgotten, gate, reason, held_until, suspended)
+                       reinforced, source_forgotten, gate, reason, held_until, suspended, project, task)
                 on conflict (tenant_id, memory_id, version) do update set
                   status = excluded.status, reinforced = excluded.reinforced,
                   source_forgotten = excluded.source_forgotten, verified_at = excluded.verified_at,
@@ -78,7 +79,7 @@ class Facts(Tables):
                   confidence = excluded.confidence, importance = excluded.importance, cites = excluded.cites,
                   turn_id = excluded.turn_id, occurred_at = excluded.occurred_at, recorded_at = excluded.recorded_at,
                   gate = excluded.gate, reason = excluded.reason, held_until = excluded.held_until,
-                  suspended = excluded.suspended,
+                  suspended = excluded.suspended, project = excluded.project, task = excluded.task,
                   tag = case when excluded.status in ('forgotten', 'expired') then null
                              else coalesce(excluded.tag, m.tag) end""",
             scope.tenant_id,

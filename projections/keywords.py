@@ -81,15 +81,18 @@ def _back(stored: StoredEvent) -> Sequence[EventId]:
 
 async def _write(connection: Connection, place: str, scope: Scope, event: Accepted, body: IndexBody) -> None:
     await connection.execute(
-        f"insert into {place}.entry values ($1, $2, $3, $4, $5, $6)"
+        f"insert into {place}.entry values ($1, $2, $3, $4, $5, $6, $7, $8)"
         " on conflict (tenant_id, memory_id) do update set"
-        " version = excluded.version, terms = excluded.terms, length = excluded.length",
+        " version = excluded.version, terms = excluded.terms, length = excluded.length,"
+        " project = excluded.project, task = excluded.task",
         scope.tenant_id,
         scope.subject_id,
         event.memory_id,
         event.version,
         list(body.terms),
         body.length,
+        event.audience.project,
+        event.audience.task,
     )
 
 

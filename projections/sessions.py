@@ -70,7 +70,8 @@ class Sessions(Tables):
 async def _record(connection: Connection, place: str, stored: StoredEvent, event: TurnFinalized) -> None:
     scope = stored.scope
     await connection.execute(
-        f"insert into {place}.turn values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11) on conflict do nothing",
+        f"insert into {place}.turn values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)"
+        " on conflict do nothing",
         scope.tenant_id,
         scope.subject_id,
         event.turn_id,
@@ -82,6 +83,8 @@ async def _record(connection: Connection, place: str, stored: StoredEvent, event
         stored.occurred_at,
         stored.recorded_at,
         False,  # noqa: FBT003 - a column value
+        event.audience.project,
+        event.audience.task,
     )
     keys = {part.name: part.key_id for part in stored.parts}
     await connection.execute(

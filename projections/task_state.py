@@ -17,6 +17,7 @@ from events.model import (
     KeyId,
     MemoryId,
     MessageId,
+    ProjectId,
     Slot,
     SummarySlot,
     TaskAbandoned,
@@ -82,6 +83,7 @@ class TaskState:
     turn_id: TurnId | None
     way: str | None
     items: tuple[Item, ...]
+    project: ProjectId | None = None
 
     def of(self, slot: Slot, *standing: Standing) -> tuple[Item, ...]:
         """Return the items of one sort that stand in one of these ways."""
@@ -130,6 +132,7 @@ def _started(stored: StoredEvent, event: TaskStarted) -> TaskState:
         turn_id=None,
         way=None,
         items=_items(stored, event.items),
+        project=event.project,
     )
 
 

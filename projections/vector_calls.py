@@ -8,7 +8,7 @@ from projections.milvus import TIMEOUT_S
 from projections.milvus_client import DataType, MilvusClient
 
 CHUNK: Final = 500
-_FIELDS: Final = ["id", "tenant_id", "subject_id", "version", "position", "vector"]
+_FIELDS: Final = ["id", "tenant_id", "subject_id", "project", "task", "version", "position", "vector"]
 
 T = TypeVar("T")
 
@@ -27,6 +27,8 @@ def make_collection(collection: str, dimension: int, client: MilvusClient) -> No
         schema.add_field("id", DataType.VARCHAR, is_primary=True, max_length=32)
         schema.add_field("tenant_id", DataType.VARCHAR, max_length=32)
         schema.add_field("subject_id", DataType.VARCHAR, max_length=32)
+        schema.add_field("project", DataType.VARCHAR, max_length=32)
+        schema.add_field("task", DataType.VARCHAR, max_length=32)
         schema.add_field("version", DataType.INT64)
         schema.add_field("position", DataType.INT64)
         schema.add_field("vector", DataType.FLOAT_VECTOR, dim=dimension)

@@ -116,7 +116,7 @@ def _row(brought: StoredEvent, position: Position | None, vector: NDArray[np.flo
     event = brought.event
     if not isinstance(event, Accepted) or vector is None or not comparable(vector, len(vector)):
         return None
-    return Row(brought.scope, event.memory_id, event.version, position or Position(0), vector)
+    return Row(brought.scope, event.memory_id, event.version, position or Position(0), vector, event.audience)
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,14 +19,15 @@ from projections.model_names import default_model
 from projections.vector_index import follow, model_of
 from projections.vector_partitions import row_id, serving
 from projections.vector_scope import partition_of
-from projections.vectors import Row
+from projections.vectors import Row, audience_columns
 
 _BATCH: Final = 500
-_FIELDS: Final = ["id", "tenant_id", "subject_id", "version", "position", "vector"]
+_FIELDS: Final = ["id", "tenant_id", "subject_id", "project", "task", "version", "position", "vector"]
 _TABLE: Final = "row"
 _CREATE = """
 create temporary table vector_mirror (
   partition text collate "C" not null, id text collate "C" not null, tenant_id text not null, subject_id text not null,
+  project text not null, task text not null,
   version bigint not null, position bigint not null, vector bytea not null, primary key (partition, id)
 ) on commit drop
 """
@@ -121,15 +122,18 @@ class _Side:
         newest = {(row.scope, row.memory_id): row for row in sorted(rows, key=lambda row: row.position)}.values()
         await self._connection.execute(
             """insert into vector_mirror as m
-               select * from unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::bigint[], $6::bigint[],
-                                    $7::bytea[])
+               select * from unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[],
+                                    $7::bigint[], $8::bigint[], $9::bytea[])
                on conflict (partition, id) do update set tenant_id = excluded.tenant_id,
-                 subject_id = excluded.subject_id, version = excluded.version, position = excluded.position,
-                 vector = excluded.vector where m.position < excluded.position""",
+                 subject_id = excluded.subject_id, project = excluded.project, task = excluded.task,
+                 version = excluded.version, position = excluded.position, vector = excluded.vector
+                 where m.position < excluded.position""",
             [partition_of(row.scope) for row in newest],
             [row.memory_id.hex for row in newest],
             [row.scope.tenant_id.hex for row in newest],
             [row.scope.subject_id.hex for row in newest],
+            [audience_columns(row.audience)["project"] for row in newest],
+            [audience_columns(row.audience)["task"] for row in newest],
             [row.version for row in newest],
             [row.position for row in newest],
             [_digest(row.vector) for row in newest],
@@ -188,7 +192,7 @@ def _entry(partition: str, row: dict[str, Any], vector: bytes) -> Entry:
         tenant_id="none" if tenant is None else str(tenant),
         id="no id of ours" if memory is None else str(memory),
         memory_id=None if memory is None else MemoryId(memory),
-        columns={**{name: row[name] for name in ("tenant_id", "subject_id", "version", "position")}, "vector": vector},
+        columns={**{name: row[name] for name in _FIELDS[1:-1]}, "vector": vector},
     )
 
 

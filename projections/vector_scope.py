@@ -7,7 +7,7 @@ from typing import Final
 from uuid import UUID
 
 from events.errors import ScopeError
-from events.model import MemoryId, Scope, SubjectId, TenantId
+from events.model import MemoryId, Reach, Scope, SubjectId, TenantId
 
 PARTITIONS: Final = 256
 _HEX = pattern(r"[0-9a-f]{32}")
@@ -25,7 +25,12 @@ def hexed(value: UUID) -> str:
 
 
 def scope_filter(
-    tenant: TenantId, subject: SubjectId, memories: Collection[MemoryId] | None = None, *, upper: bool = False
+    tenant: TenantId,
+    subject: SubjectId,
+    memories: Collection[MemoryId] | None = None,
+    *,
+    reach: Reach | None = None,
+    upper: bool = False,
 ) -> str:
     """Write the filter that every search, query and delete carries. Nothing else in this system writes one.
 
@@ -36,18 +41,28 @@ def scope_filter(
         tenant: whose.
         subject: whose.
         memories: only these; None for all of that person's, never empty.
+        reach: how far the reader reaches; None for all of that person's.
         upper: the partition writes its ids in upper case (`projections/vector_partitions.py`).
 
     Raises:
         ScopeError: A value is no UUID, is nil, or the ids are an empty collection.
     """
-    scope = f'tenant_id == "{hexed(tenant)}" and subject_id == "{hexed(subject)}"'
+    scope = f'tenant_id == "{hexed(tenant)}" and subject_id == "{hexed(subject)}"' + _within(reach)
     if memories is None:
         return scope
     if not memories:
         raise ScopeError("a filter on no ids at all would be a filter on nothing; nothing was asked")
     ids = ", ".join(f'"{hexed(memory).upper() if upper else hexed(memory)}"' for memory in memories)
     return f"{scope} and id in [{ids}]"
+
+
+def _within(reach: Reach | None) -> str:
+    """Write what `Reach.admits` says, in the words of the index: rows for no project or task have an empty one."""
+    if reach is None:
+        return ""
+    project = "" if reach.project is None else f' and project == "{hexed(reach.project)}"'
+    task = "" if reach.task is None else hexed(reach.task)
+    return f'{project} and task in ["", "{task}"]' if task else f'{project} and task == ""'
 
 
 def tenant_filter(tenant: TenantId) -> str:

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from events.errors import UnavailableError
-from events.model import MemoryId, Position, Scope, SubjectId, TenantId
+from events.model import PRIVATE, Audience, MemoryId, Position, Scope, SubjectId, TenantId
 from projections.milvus import TIMEOUT_S, Gate, Milvus
 from projections.vector_calls import chunks, delete_ids, make_collection, read_by_ids, read_ids, rows_of
 from projections.vector_partitions import Partitions, after, generation_of, row_id
@@ -30,13 +30,17 @@ FLUSH_ROWS: Final = 512
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Row:
-    """What the index holds of a memory version; `vector` is float32 of length 1, of one model."""
+    """What the index holds of a memory version; `vector` is float32 of length 1, of one model.
+
+    `audience` says which readers it is for.
+    """
 
     scope: Scope
     memory_id: MemoryId
     version: int
     position: Position
     vector: NDArray[np.float32]
+    audience: Audience = PRIVATE
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +50,12 @@ class Hit:
     memory_id: MemoryId
     version: int
     score: float
+
+
+def audience_columns(audience: Audience) -> dict[str, str]:
+    """Write an audience as the index has it; empty where nothing is named."""
+    named = {"project": audience.project, "task": audience.task}
+    return {name: "" if each is None else hexed(each) for name, each in named.items()}
 
 
 class Vectors:
@@ -158,6 +168,7 @@ class Vectors:
                 "id": row_id(row.memory_id, name),
                 "tenant_id": hexed(scope.tenant_id),
                 "subject_id": hexed(scope.subject_id),
+                **audience_columns(row.audience),
                 "version": row.version,
                 "position": row.position,
                 "vector": row.vector,
@@ -270,7 +281,7 @@ class Vectors:
                     self._collection,
                     data=[vector],
                     anns_field="vector",
-                    filter=scope_filter(scope.tenant_id, scope.subject_id),
+                    filter=scope_filter(scope.tenant_id, scope.subject_id, reach=scope.reach),
                     partition_names=[name],
                     limit=limit,
                     output_fields=["version"],

@@ -93,11 +93,15 @@ def token(
     *,
     role: Annotated[TokenRole, typer.Option(help="What its holder may do.")] = "agent",
     ttl: Annotated[int, typer.Option(help="For how many seconds it is good.", min=1)] = 900,
+    project: Annotated[str | None, typer.Option(help="Bind an agent or a workflow to this project.")] = None,
+    task: Annotated[str | None, typer.Option(help="Bind it to this task.")] = None,
     door: Door,
 ) -> None:
     """Mint a short token for one person and print it, as `XADD turns` wants it."""
     logs.configure("warning")
     address, api_key = find_door(door)
     with httpx.Client(base_url=address, timeout=30) as http:
-        minted = Sender(http, BearerAuth(api_key), PATIENT).send(calls.token(subject, role, ttl))
+        minted = Sender(http, BearerAuth(api_key), PATIENT).send(
+            calls.token(subject, role, ttl, calls.Bounds(project, task))
+        )
     out.out(minted.token)

@@ -52,6 +52,10 @@ class Person(Door):
         str,
         typer.Option("--subject", envvar="CENOTAPH_SUBJECT", help="Whose memory: your own name for the person."),
     ] = "me"
+    project: Annotated[
+        str | None, typer.Option("--project", help="As an agent in this project: nothing private is read.")
+    ] = None
+    task: Annotated[str | None, typer.Option("--task", help="As an agent in this task.")] = None
 
 
 def expanded(command: Callable[..., None]) -> Callable[..., None]:

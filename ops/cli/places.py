@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from cenotaph.calls import UNBOUND, Bounds
 from cenotaph.client import AsyncCenotaph, Cenotaph, TokenRole
 from events.errors import CenotaphError
 from events.postgres import Database
@@ -55,9 +56,11 @@ def api_key_of(tenant: Tenant) -> str:
 
 
 def memory(person: Person, role: TokenRole = "agent") -> Cenotaph:
-    """Open one person's memory over HTTP."""
+    """Open one person's memory over HTTP; who names a project or a task acts as an agent in it, whatever the role."""
     address, api_key = find_door(person)
-    return Cenotaph(address, timeout_s=30).for_subject(api_key, person.subject, role=role)
+    bounds = Bounds(person.project, person.task)
+    acting = role if bounds == UNBOUND or role == "workflow" else "agent"
+    return Cenotaph(address, timeout_s=30).for_subject(api_key, person.subject, role=acting, bounds=bounds)
 
 
 def async_door(url: str) -> AsyncCenotaph:

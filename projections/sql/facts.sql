@@ -34,6 +34,8 @@ create table {schema}.memory (
   asked          boolean not null, -- the person asked to remember it
   cold           boolean not null, -- no row in the vector index
   suspended      boolean not null, -- the person set it aside
+  project        uuid, -- for readers in this project, and the person; null: private
+  task           uuid, -- for this task alone
   primary key (memory_id, tenant_id, version)
 );
 -- led by what is asked for, not by the person, whom a planner without statistics takes for few rows
@@ -59,6 +61,10 @@ begin
       name);
   end loop;
 end $$;
+-- and no farther than the credential reaches: the settings are asked once a query, not once a row
+create policy reach on {schema}.memory as restrictive for select to cenotaph_reader using (
+  (select current_setting('cenotaph.project')::uuid) in ('00000000-0000-0000-0000-000000000000', project)
+  and (task is null or (select current_setting('cenotaph.task')::uuid) in ('00000000-0000-0000-0000-000000000000', task)));
 grant usage on schema {schema} to cenotaph_reader, cenotaph_projector, cenotaph_prober, cenotaph_eraser;
 grant select on all tables in schema {schema} to cenotaph_reader, cenotaph_prober, cenotaph_eraser;
 grant select, insert, update, delete on all tables in schema {schema} to cenotaph_projector;

@@ -26,7 +26,9 @@ create table ops.read (
   candidates uuid[] not null default '{}', -- considered, the most relevant first; nil where it was forgotten
   trace      json, -- null where nothing was ranked, or its time is over
   at         timestamptz not null default clock_timestamp(),
-  forgotten  boolean not null default false -- something that went into it was forgotten; its id is taken out
+  forgotten  boolean not null default false, -- something that went into it was forgotten; its id is taken out
+  project    uuid, -- how far the reader reached
+  task       uuid
 );
 create index read_memories on ops.read using gin (memories);
 create index read_person on ops.read (tenant_id, subject_id, at desc, read_id);
@@ -48,7 +50,8 @@ begin
   if exists (select from log.fence where tenant_id = p_tenant and target in (p_subject, p_tenant)) then
     return p_memories || p_candidates; -- all of the person was forgotten: nothing is recorded
   end if;
-  insert into ops.read (read_id, tenant_id, subject_id, path, role, memories, versions, candidates, trace, forgotten)
+  insert into ops.read (read_id, tenant_id, subject_id, path, role, memories, versions, candidates, trace, forgotten,
+                        project, task)
   select p_read, p_tenant, p_subject, p_path, p_role,
          coalesce((select array_agg(m order by n) from unnest(p_memories) with ordinality as t(m, n)
                    where m <> all(stones)), '{}'),
@@ -56,7 +59,9 @@ begin
                    where m <> all(stones)), '{}'),
          coalesce((select array_agg(case when m = any(stones) then '00000000-0000-0000-0000-000000000000' else m end
                                     order by n) from unnest(p_candidates) with ordinality as t(m, n)), '{}'),
-         p_trace, p_memories && stones;
+         p_trace, p_memories && stones,
+         nullif(current_setting('cenotaph.project')::uuid, '00000000-0000-0000-0000-000000000000'),
+         nullif(nullif(current_setting('cenotaph.task')::uuid, '00000000-0000-0000-0000-000000000000'), 'ffffffff-ffff-ffff-ffff-ffffffffffff');
   return stones;
 end $$;
 
@@ -210,6 +215,9 @@ begin
       name);
   end loop;
 end $$;
+create policy reach on ops.read as restrictive to cenotaph_reader using (
+  (select current_setting('cenotaph.project')::uuid) in ('00000000-0000-0000-0000-000000000000', project)
+  and (task is null or (select current_setting('cenotaph.task')::uuid) in ('00000000-0000-0000-0000-000000000000', task)));
 -- Count what is a person's, or a whole tenant's, as far as the read models have followed: numbers only.
 create function ops.count_whole_v1(p_tenant uuid, p_subject uuid)
 returns table (people bigint, memories bigint, turns bigint, messages bigint)

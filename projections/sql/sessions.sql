@@ -13,6 +13,8 @@ create table {schema}.turn (
   occurred_at timestamptz not null,
   recorded_at timestamptz not null,
   considered  boolean not null,
+  project     uuid, -- where it was said, as in facts
+  task        uuid,
   primary key (turn_id, tenant_id)
 );
 create index turn_recent on {schema}.turn (session_id, subject_id, tenant_id, occurred_at desc, position desc);
@@ -83,6 +85,9 @@ begin
       name);
   end loop;
 end $$;
+create policy reach on {schema}.turn as restrictive for select to cenotaph_reader using (
+  (select current_setting('cenotaph.project')::uuid) in ('00000000-0000-0000-0000-000000000000', project)
+  and (task is null or (select current_setting('cenotaph.task')::uuid) in ('00000000-0000-0000-0000-000000000000', task)));
 grant usage on schema {schema} to cenotaph_reader, cenotaph_projector, cenotaph_prober, cenotaph_eraser;
 grant select on all tables in schema {schema} to cenotaph_reader, cenotaph_prober, cenotaph_eraser;
 grant select, insert, update, delete on all tables in schema {schema} to cenotaph_projector;

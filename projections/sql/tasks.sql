@@ -17,6 +17,7 @@ create table {schema}.task (
   event_id   uuid not null,
   turn_id    uuid, -- the turn that closed it
   way        text, -- keyed digest of the steps that were done
+  project    uuid, -- the one it was begun in
   primary key (tenant_id, task_id)
 );
 create index task_recent on {schema}.task (tenant_id, subject_id, started_at desc, task_id);
@@ -56,6 +57,10 @@ begin
       name);
   end loop;
 end $$;
+-- a credential of one task reads that one; any other all that its project has
+create policy reach on {schema}.task as restrictive for select to cenotaph_reader using (
+  (select current_setting('cenotaph.project')::uuid) in ('00000000-0000-0000-0000-000000000000', project)
+  and (select current_setting('cenotaph.task')::uuid) in ('00000000-0000-0000-0000-000000000000', 'ffffffff-ffff-ffff-ffff-ffffffffffff', task_id));
 grant usage on schema {schema} to cenotaph_reader, cenotaph_projector, cenotaph_prober, cenotaph_eraser;
 grant select on all tables in schema {schema} to cenotaph_reader, cenotaph_prober, cenotaph_eraser;
 grant select, insert, update, delete on all tables in schema {schema} to cenotaph_projector;

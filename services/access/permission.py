@@ -21,7 +21,7 @@ from events.model import (
     Scope,
     TurnId,
 )
-from events.postgres import Connection
+from events.postgres import Connection, entire
 from projections.changes import Fact, fold, touched_by
 from projections.choices import Consents, read_consents
 from projections.facts import newer_events, read_memories
@@ -79,8 +79,16 @@ async def silence_of(connection: Connection, keyring: Keyring, turns: Collection
     """Find in some turns of one person what said a memory that was refused or suspended, or whose class was withdrawn.
 
     An answer goes with what it answers, and with the context that was injected into its turn. Read off the log, so that
-    it holds from the commit on; a memory that is reinforced by a turn was said there too.
+    it holds from the commit on; a memory that is reinforced by a turn was said there too. What is said in a project may
+    be a private memory, so all of the person is looked at, however far the reader reaches.
     """
+    if keyring.scope.reach is None:
+        return await _silence_of(connection, keyring, turns)
+    async with entire(connection, keyring.scope):
+        return await _silence_of(connection, keyring.entire(), turns)
+
+
+async def _silence_of(connection: Connection, keyring: Keyring, turns: Collection[TurnId]) -> Silence:
     scope = keyring.scope
     said = await _said(connection, turns)
     injected = await _injected(connection, scope, turns)

@@ -45,6 +45,10 @@ RIGHTS: MappingProxyType[TokenRole, frozenset[Right]] = MappingProxyType(
 )
 
 
+BOUND: frozenset[TokenRole] = frozenset({TokenRole.AGENT, TokenRole.WORKFLOW})
+"""The parts that act in one project or task, or in none; the others reach all of the person that they may read."""
+
+
 def may(role: TokenRole, right: Right) -> bool:
     """Tell whether a part has a right; what the table does not name is refused."""
     return right in RIGHTS.get(role, frozenset())

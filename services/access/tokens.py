@@ -11,9 +11,9 @@ import jwt
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 from pydantic import AwareDatetime, ConfigDict, ValidationError
 
-from events.model import EventId, Frozen, Scope, SubjectId, TenantId
+from events.model import EventId, Frozen, ProjectId, Reach, Scope, SubjectId, TaskId, TenantId
 from services.access.credentials import Capability, CredentialError, TokenCredential
-from services.access.rights import TokenRole
+from services.access.rights import BOUND, TokenRole
 
 AUDIENCE: Final = "cenotaph"
 RECEIPT: Final = "cenotaph-receipt"
@@ -29,6 +29,15 @@ class _Claims(Frozen):
     role: TokenRole
     exp: AwareDatetime
     system: str | None = None
+    project: ProjectId | None = None
+    task: TaskId | None = None
+
+    @property
+    def scope(self) -> Scope:
+        """Whose memory, and how far: only the person, and who reads no content, reach everything."""
+        reach = Reach(project=self.project, task=self.task)
+        bound = self.role in BOUND or reach != Reach()
+        return Scope(tenant_id=self.tenant, subject_id=self.subject, reach=reach if bound else None)
 
 
 class _CapabilityClaims(Frozen):
@@ -58,8 +67,7 @@ class TokenVerifier:
         except (jwt.InvalidTokenError, ValidationError, ValueError):
             # One sentence for all other faults: which check failed helps only somebody who forges.
             raise CredentialError("the token is not valid here; mint one with your API key") from None
-        scope = Scope(tenant_id=claims.tenant, subject_id=claims.subject)
-        return TokenCredential(scope=scope, role=claims.role, expires_at=claims.exp, system=claims.system)
+        return TokenCredential(scope=claims.scope, role=claims.role, expires_at=claims.exp, system=claims.system)
 
     def capability(self, text: str) -> Capability | None:
         """Return which receipt a capability opens, None where it is none of ours."""
@@ -97,7 +105,7 @@ class TokenSigner:
     def issue(
         self, scope: Scope, role: TokenRole, ttl: timedelta, now: datetime | None = None, *, system: str | None = None
     ) -> tuple[str, datetime]:
-        """Mint a token; returns it and when it expires (whole seconds, as a JWT counts)."""
+        """Mint a token that reaches as far as its scope; returns it and its end (whole seconds, as a JWT counts)."""
         issued = (now or datetime.now(UTC)).replace(microsecond=0)
         expires = issued + ttl
         claims = {
@@ -111,4 +119,5 @@ class TokenSigner:
         }
         if system is not None:
             claims["system"] = system
+        claims |= {name: str(each) for name, each in scope.audience if each is not None}
         return jwt.encode(claims, self._key, algorithm=_ALGORITHM), expires

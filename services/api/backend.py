@@ -269,6 +269,10 @@ class Backend(Protocol):
         """Return the internal id of a person, made on first use."""
         ...
 
+    async def bound(self, scope: Scope, project: str | None, task_id: str | None) -> Scope:
+        """Bind a person's scope to a project and a task, by the ids the caller gave them, made on first use."""
+        ...
+
     async def holder_of_key(self, key: str) -> StoredKey | None:
         """Return whose API key this is, or None where it is unknown, revoked or not a key at all."""
         ...

@@ -12,11 +12,17 @@ from services.wire.text import OutsideId
 
 
 class TokenRequest(Request):
-    """For whom, in which part, for how many seconds. `subject` is the caller's own id of the person."""
+    """For whom, in which part, for how many seconds. `subject` is the caller's own id of the person.
+
+    `project` and `task_id`, the caller's own ids too, bind an agent or a workflow: it reads only what is for that
+    project, and what is for that task, and what it writes is for them. In a project nothing private is read.
+    """
 
     subject: OutsideId
     role: TokenRole
     ttl_s: Annotated[int, Field(ge=60, le=86_400, strict=True)] = 900
+    project: OutsideId | None = None
+    task_id: OutsideId | None = None
 
 
 class TokenAnswer(Frozen):

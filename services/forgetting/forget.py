@@ -15,7 +15,7 @@ from events.log import append, read_command, read_stream
 from events.model import MEMORY_PART, CommandId, EventId, MemoryBody, MemoryId, Scope, Tombstoned
 from events.postgres import Database
 from events.vault import Vault
-from services.forgetting.selection import Wanted, digest_of, select
+from services.forgetting.selection import Wanted, digest_of, reached, select
 from services.governance.topic import topic_of
 
 _TOPICS_S = 1.0
@@ -48,9 +48,12 @@ class Forgetter:
         The person's memory stream is held meanwhile, so no version can be added behind the plan's back. Forgetting
         again returns the first tombstone, unless there is more of it by now (a session that went on).
 
+        Only what the scope reaches is found; all that goes with it is named, whoever it is for.
+
         Raises:
             PreviewChangedError: a digest is given, and the preview would show something else; nothing was forgotten.
         """
+        asked, scope = scope, scope.person
         stream_name = memory_stream(scope.subject_id)
         async with self._appender.transaction() as writing:
             held = await writing.fetchval("select log.lock_stream_v1($1, $2)", scope.tenant_id, stream_name)
@@ -59,9 +62,11 @@ class Forgetter:
             async with self._reader.transaction(scope) as reading:
                 stream = await read_stream(reading, scope, stream_name)
                 before = [each for each in stream if isinstance(each.event, Tombstoned) and wanted.names(each.event)]
+                if wanted.scope == "memory" and wanted.target not in reached(stream, asked):
+                    return None
                 if before and wanted.scope == "memory":
                     return before[-1].event_id
-                selected = await select(reading, scope, stream, wanted)
+                selected = await select(reading, asked, stream, wanted)
             if selected is None or not selected.anew:
                 return before[-1].event_id if before else None
             if digest is not None and digest != digest_of(selected.event):
@@ -75,7 +80,7 @@ class Forgetter:
         if answer.outcome == "erased":
             raise ErasedError(scope.subject_id)
         if answer.outcome == "conflict":  # somebody began the stream meanwhile, with what this must name too
-            return await self.forget_wanted(scope, wanted, actor, digest)
+            return await self.forget_wanted(asked, wanted, actor, digest)
         async with self._reader.transaction(scope) as reading:
             (tombstone,) = await read_command(reading, command.command_id)
         return tombstone.event_id

@@ -1,7 +1,7 @@
 """Forgetting by description, first half: what would go, shown before anything does (R40, R41)."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from hashlib import sha256
 from typing import Literal
 
@@ -15,14 +15,14 @@ from events.log import read_events, read_stream, read_turns
 from events.model import MemoryBody, MemoryId, MessageId, Scope, TurnId
 from events.postgres import Connection, Database
 from events.vault import Vault
-from projections.changes import LIVING, Fact, fold
+from projections.changes import LIVING, Fact, fold, within
 from projections.embedding import Embedder
 from projections.index import PART as INDEX
 from projections.index import index_bodies, vector_of
 from projections.memories import open_memories
 from services.describing.matcher import Matcher
 from services.forgetting.plan import Going, plan, trace
-from services.forgetting.selection import Wanted, digest_of, select
+from services.forgetting.selection import Wanted, digest_of, reached, select
 from services.wire.receipts import WholePreview
 
 
@@ -72,7 +72,7 @@ class Previews:
         keyring = await self._vault.keyring(scope)
         async with self._reader.transaction(scope) as connection:
             stream = await read_stream(connection, scope, memory_stream(scope.subject_id))
-            facts = [fact for fact in fold({}, stream).values() if fact.status in LIVING]
+            facts = [fact for fact in within(fold({}, stream), scope).values() if fact.status in LIVING]
             bodies = await open_memories(connection, keyring, facts)
             vectors = await self._vectors(connection, keyring, facts)
         meant = []
@@ -87,19 +87,23 @@ class Previews:
                     meant.append(Meant(fact, len(trace(stream, fact.memory_id).versions), score))
         meant.sort(key=lambda each: (-(each.score or 0), each.fact.memory_id))
         async with self._reader.transaction(scope) as connection:
-            return await _preview(connection, stream, meant)
+            preview = await _preview(connection, stream, meant)
+        return replace(preview, siblings=_known(preview.siblings, stream, scope))
 
     async def preview_wanted(self, scope: Scope, wanted: Wanted) -> Preview | None:
         """Show what would go with a message, a session or a kind; None where there is nothing such, or it went."""
-        async with self._reader.transaction(scope) as connection:
+        async with self._reader.transaction(scope.person) as connection:
             stream = await read_stream(connection, scope, memory_stream(scope.subject_id))
             selected = await select(connection, scope, stream, wanted)
         if selected is None or not selected.anew:
             return None
         event = selected.event
         newest = {fact.memory_id: fact for fact in sorted(fold({}, stream).values(), key=lambda each: each.version)}
-        meant = [Meant(newest[memory], len(each.versions)) for memory, each in selected.going.found.items()]
-        return Preview(tuple(meant), event.orphaned, event.turns, event.messages, digest_of(event))
+        seen = reached(stream, scope)
+        going = selected.going.found.items()
+        meant = [Meant(newest[memory], len(each.versions)) for memory, each in going if memory in seen]
+        siblings = _known(event.orphaned, stream, scope)
+        return Preview(tuple(meant), siblings, event.turns, event.messages, digest_of(event))
 
     async def preview_whole(self, scope: Scope, what: Literal["person", "tenant"]) -> WholePreview:
         """Count what would go with a whole person or tenant, as far as the read models have followed."""
@@ -121,6 +125,12 @@ class Previews:
             if body.model == self._embedder.model_id:
                 found[event_id] = vector_of(body)
         return found
+
+
+def _known(memories: Sequence[MemoryId], stream: Sequence[StoredEvent], scope: Scope) -> tuple[MemoryId, ...]:
+    """Leave out what the scope does not reach: it is touched all the same, but not named."""
+    seen = reached(stream, scope)
+    return tuple(each for each in memories if each in seen)
 
 
 def whole_digest(scope: Scope, what: str) -> str:

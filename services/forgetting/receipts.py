@@ -7,11 +7,13 @@ from uuid import UUID
 import orjson
 
 from events.errors import BadInputError, ErasedError
-from events.log import read_events
-from events.model import EventId, LayerFinding, Scope, Tombstoned, TurnId
+from events.log import read_events, read_turns
+from events.model import PRIVATE, EventId, LayerFinding, Scope, Tombstoned, TurnFinalized, TurnId
 from events.postgres import Connection, Database, Row
 from events.schedule import Schedule
 from events.vault import Vault
+from projections.changes import fold, within
+from projections.facts import newer_events, read_memories
 from services.forgetting.receipt import OUT_OF_SCOPE, keys_die_by
 from services.wire.cursor import FOREIGN, cursor_of, read_cursor
 from services.wire.receipts import Decision, LayerView, ReceiptEnd, ReceiptPage, ReceiptView
@@ -102,6 +104,8 @@ class Receipts:
         if tombstone is None or not isinstance(tombstone.event, Tombstoned):
             return None
         event = tombstone.event
+        if not await _reached(connection, scope, event):
+            return None
         row = await connection.fetchrow(
             "select * from ops.erasure where tombstone = $1",
             receipt_id,
@@ -151,6 +155,22 @@ class Receipts:
             return await (await self._vault.keyring(scope)).outside(turns)
         except ErasedError:
             return {}
+
+
+async def _reached(connection: Connection, scope: Scope, event: Tombstoned) -> bool:
+    """Tell whether a deletion is one of what the scope reaches: all its memories, or the turns it took messages of.
+
+    A whole person or tenant is nothing that a credential of one project or task reaches.
+    """
+    if scope.reach is None or (event.whole and scope.audience == PRIVATE):
+        return True
+    newer, _ = await newer_events(connection, scope)
+    state = within(fold(await read_memories(connection, scope, event.memories), newer), scope)
+    if event.memories:
+        return {*event.memories} <= {memory for memory, _ in state}
+    turns = await read_turns(connection, event.turns)
+    audiences = [turn.event.audience for turn in turns if isinstance(turn.event, TurnFinalized)]
+    return bool(audiences) and all(scope.admits(each) for each in audiences)
 
 
 def _decision(row: Row) -> Decision:

@@ -10,7 +10,7 @@ from events.keyring import Keyring
 from events.log import fenced, read_stream_behind, read_turns
 from events.model import ForgetScope, Kind, MemoryId, MessageId, Scope, SessionId, Tombstoned, TurnFinalized, TurnId
 from events.postgres import Connection
-from projections.changes import together
+from projections.changes import fold, together, within
 from projections.follower import position_of
 from projections.sessions import turns_of_session, turns_with_contexts
 from projections.working import keys_resting_on
@@ -70,11 +70,15 @@ async def select(
 ) -> Selected | None:
     """Name all that goes; None where there is nothing such, and never was.
 
-    The turns of a session come from the session store and from what it has not seen of the log yet.
+    The turns of a session come from the session store and from what it has not seen of the log yet. Of a kind goes what
+    the scope reaches; the transaction sees all of the person.
     """
+    within_reach = reached(stream, scope)
     turns = await _turns(connection, scope, wanted)
     messages = _messages(turns, wanted)
     memories = _memories(stream, wanted, messages)
+    if wanted.kind is not None:
+        memories = [each for each in memories if each in within_reach]
     found = {memory: each for memory, each in traces(stream, memories).items() if each.versions}
     if not found and not messages:
         return None
@@ -90,6 +94,11 @@ async def select(
         event = event.model_copy(update={"target": None})
     anew = {*found, *event.messages} - await fenced(connection, scope, {*found, *event.messages})
     return Selected(going, event, anew=bool(anew))
+
+
+def reached(stream: Sequence[StoredEvent], scope: Scope) -> frozenset[MemoryId]:
+    """Name the memories and held candidates that a scope reaches, living or not."""
+    return frozenset(memory for memory, _ in within(fold({}, stream), scope))
 
 
 async def _turns(connection: Connection, scope: Scope, wanted: Wanted) -> list[StoredEvent]:

@@ -7,7 +7,7 @@ from events.envelope import Command, NewEvent, memory_stream
 from events.log import EventLog
 from events.model import CommandId, MemoryId, Resumed, Scope, Suspended
 from events.postgres import Database
-from projections.changes import LIVING, fold
+from projections.changes import LIVING, fold, within
 from projections.facts import newer_events, read_memories
 
 
@@ -27,7 +27,7 @@ class Suspender:
         """Set a living memory aside, or use it again; asking twice changes nothing. False where there is none such."""
         async with self._reader.transaction(scope) as connection:
             newer, _ = await newer_events(connection, scope)
-            state = fold(await read_memories(connection, scope, {memory_id}), newer)
+            state = within(fold(await read_memories(connection, scope, {memory_id}), newer), scope)
         facts = [fact for fact in state.values() if fact.memory_id == memory_id]
         if not any(fact.status in LIVING for fact in facts):
             return False

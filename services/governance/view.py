@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from pydantic import Field
 
-from events.model import Frozen, Kind, MemoryBody, MemoryId, Outcome, Suppression, Turn, TurnId
+from events.model import PRIVATE, Audience, Frozen, Kind, MemoryBody, MemoryId, Outcome, Suppression, Turn, TurnId
 from services.governance.policy import Policy
 from services.governance.reasons import Reason
 
@@ -32,7 +32,7 @@ class Living(Frozen):
     """A current memory of the person, decrypted. Thousandths for confidence and importance.
 
     `occurred_at` is when the person last said it: what was said again counts as said then, or a statement from in
-    between that arrives late would replace it (R20).
+    between that arrives late would replace it (R20). A candidate meets only what is for the same `audience`.
     """
 
     memory_id: MemoryId
@@ -44,6 +44,7 @@ class Living(Frozen):
     occurred_at: datetime
     turn_id: TurnId
     in_conflict: bool = False
+    audience: Audience = PRIVATE
 
 
 class View(Frozen):

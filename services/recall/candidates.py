@@ -18,7 +18,7 @@ from events.keyring import Keyring
 from events.log import read_events, read_stream_behind
 from events.model import Kind, MemoryId, Position
 from events.postgres import Connection
-from projections.changes import State, fold, touched_by
+from projections.changes import State, fold, touched_by, within
 from projections.facts import memories_of_turns, newer_events, read_memories, standing_memories
 from projections.index import PART as INDEX
 from projections.index import index_bodies, vector_of
@@ -179,7 +179,7 @@ class Gathering:
             beyond: how near those can be at most that the vector index did not score, as it scored as many as it was
                 asked for; None opens what was sealed beside each of them.
         """
-        state = fold(await read_memories(self._connection, self._scope, memories), self._newer)
+        state = within(fold(await read_memories(self._connection, self._scope, memories), self._newer), self._scope)
         current = {key: fact for key, fact in state.items() if key[0] in memories and fact.status in _CURRENT}
         # too new for an index, cold, or proposed by another path
         missing = {fact.event_id: key for key, fact in current.items() if key not in self._dense}

@@ -23,7 +23,7 @@ from events.model import (
 )
 from events.postgres import Connection, Database
 from events.vault import Vault
-from projections.changes import LIVING, Fact, fold, touched_by
+from projections.changes import LIVING, Fact, fold, touched_by, within
 from projections.facts import newer_events, read_memories, read_page
 from projections.memories import open_memories
 from services.access.permission import Permission, permission_of
@@ -80,7 +80,7 @@ class Catalogue:
         async with self._reader.transaction(scope) as connection:
             newer, _ = await newer_events(connection, scope)
             rows = await read_page(connection, scope, wanted, limit + 1, before)
-            state = fold(rows | await read_memories(connection, scope, touched_by(newer)), newer)
+            state = within(fold(rows | await read_memories(connection, scope, touched_by(newer)), newer), scope)
             facts = sorted(
                 (
                     fact
@@ -101,7 +101,7 @@ class Catalogue:
         keyring = await self._vault.keyring(scope)
         async with self._reader.transaction(scope) as connection:
             newer, _ = await newer_events(connection, scope)
-            state = fold(await read_memories(connection, scope, {memory_id}), newer)
+            state = within(fold(await read_memories(connection, scope, {memory_id}), newer), scope)
             facts = sorted(
                 (fact for fact in state.values() if fact.memory_id == memory_id), key=lambda fact: fact.version
             )
@@ -169,7 +169,8 @@ async def views_of(
     cited = {evidence.message_id for body in bodies.values() for evidence in body.evidence}
     stones: dict[UUID, Gone] = dict.fromkeys(await fenced(connection, keyring.scope, cited), "forgotten")
     stones |= dict.fromkeys(await expired(connection, keyring.scope, stones), "expired")
-    names = await keyring.outside({*cited, *(fact.turn_id for fact in facts)})
+    places = {each for fact in facts for each in (fact.project, fact.task) if each is not None}
+    names = await keyring.outside({*cited, *places, *(fact.turn_id for fact in facts)})
     return [_view(fact, bodies.get(fact.event_id), names, stones, permission) for fact in facts]
 
 
@@ -217,6 +218,9 @@ def _view(
             "sources": sources,
             "reason": fact.gate if held else None,
             "sensitivity": body.sensitivity,
+            "visibility": "private" if fact.project is None else "project",
+            "project": None if fact.project is None else names.get(fact.project),
+            "task_id": None if fact.task is None else names.get(fact.task),
         }
     )
 

@@ -21,7 +21,7 @@ from events.model import (
 )
 from events.postgres import Database
 from events.vault import Vault
-from projections.changes import fold
+from projections.changes import State, fold, within
 from services.access.rights import TokenRole
 from services.governance.judge import GATES
 from services.governance.policy import shipped_policy
@@ -56,9 +56,12 @@ class Explainer:
             cases = [case for case in _cases(stream) if memory_id in {case.proposed.candidate_id, case.memory}]
             if not cases:
                 return None
+            every = fold({}, stream)
+            state = within(every, scope)
+            if not _reaches(scope, every, state, memory_id, cases):
+                return None
             facts = sorted(
-                (fact for fact in fold({}, stream).values() if fact.memory_id == memory_id),
-                key=lambda fact: fact.version,
+                (fact for fact in state.values() if fact.memory_id == memory_id), key=lambda fact: fact.version
             )
             views = await recorded_views(connection, keyring, facts, reader, "explain")
             cited = {pointer.message_id for case in cases for pointer in case.proposed.pointers}
@@ -69,7 +72,7 @@ class Explainer:
             judgements=tuple(_judgement(case, names, stones) for case in cases),
             versions=tuple(views),
             reinforced=sum(fact.reinforced for fact in facts),
-            rivals=_rivals(stream, memory_id),
+            rivals=tuple(each for each in _rivals(stream, memory_id) if each in {memory for memory, _ in state}),
             settled=tuple(_decisions(stream, memory_id)),
             field=_field(views),
             forgotten=any(isinstance(each.event, Tombstoned) and memory_id in each.event.memories for each in stream),
@@ -88,6 +91,18 @@ class _Case:
     @property
     def memory(self) -> MemoryId | None:
         return None if isinstance(self.fate, NotWritten) else self.fate.memory_id
+
+
+def _reaches(scope: Scope, every: State, state: State, memory_id: MemoryId, cases: Sequence[_Case]) -> bool:
+    """Tell whether a memory is within the scope; of a candidate that left none, its own end says so."""
+    if any(memory == memory_id for memory, _ in every):
+        return any(memory == memory_id for memory, _ in state)
+    return all(
+        scope.admits(fate.audience)
+        if isinstance(fate := case.fate, Accepted | NotWritten)
+        else (fate.memory_id, fate.version) in state
+        for case in cases
+    )
 
 
 def _cases(stream: Sequence[StoredEvent]) -> list[_Case]:

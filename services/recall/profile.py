@@ -5,7 +5,7 @@ from collections import defaultdict
 from events.model import Kind, MemoryBody, Scope
 from events.postgres import Database
 from events.vault import Vault
-from projections.changes import LIVING, fold, touched_by
+from projections.changes import LIVING, fold, touched_by, within
 from projections.facts import newer_events, read_kinds, read_memories
 from projections.memories import open_memories
 from services.access.rights import TokenRole
@@ -36,7 +36,7 @@ class Profiles:
         async with self._reader.transaction(scope) as connection:
             newer, _ = await newer_events(connection, scope)
             known = await read_kinds(connection, scope, self._kinds)
-            state = fold(known | await read_memories(connection, scope, touched_by(newer)), newer)
+            state = within(fold(known | await read_memories(connection, scope, touched_by(newer)), newer), scope)
             facts = [fact for fact in state.values() if fact.status in LIVING and fact.kind in self._kinds]
             bodies = await open_memories(connection, keyring, facts)
             keys = {

@@ -165,7 +165,9 @@ class Recall:
         scope, model = keyring.scope, moment.model
         seen = None if kinds is None else sorted(kinds)
         versions = (moment.version, moment.turns, moment.vectors)
-        key = self._cache.key(scope.tenant_id, scope.subject_id, query, seen, model, *versions, *astuple(self._blend))
+        reach = None if scope.reach is None else scope.reach.model_dump(mode="json")
+        who = (scope.tenant_id, scope.subject_id, reach)
+        key = self._cache.key(*who, query, seen, model, *versions, *astuple(self._blend))
         if moment.settled and (kept := self._cache.recall(key)) is not None:
             return kept
         meant = await self._meaning.of(scope, query, model)

@@ -84,6 +84,8 @@ async def _recent(connection: Connection, keyring: Keyring, session: SessionId) 
 async def _task(connection: Connection, keyring: Keyring, name: str) -> AtHand:
     """Read a task from its own stream, so that nothing lags; what rests on what is closed to an agent is left out."""
     internal = await keyring.find(("task", name))
+    if keyring.scope.audience.task not in {None, internal}:
+        internal = None  # a credential of one task reads no other
     stream = [] if internal is None else await read_stream(connection, keyring.scope, task_stream(TaskId(internal)))
     state = fold(None, stream)
     if state is None:

@@ -1,13 +1,15 @@
 """Deciding about the candidates of one turn, one after the other, and the events that say so. Pure."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import timedelta
 
 from events.envelope import StoredEvent
 from events.model import (
+    PRIVATE,
     Accepted,
+    Audience,
     Candidate,
     CandidateProposed,
     Conflicted,
@@ -33,7 +35,7 @@ from services.profile.fields import classified
 class Decision:
     """What became of one candidate, and the numbers it was decided by, in thousandths.
 
-    `memory_id` and `version` are set where it is written, or held (version 1).
+    `memory_id` and `version` are set where it is written, or held (version 1). `audience` says which readers it is for.
     """
 
     candidate: Candidate
@@ -42,6 +44,7 @@ class Decision:
     memory_id: MemoryId
     version: int
     features: dict[str, int]
+    audience: Audience = PRIVATE
 
     @property
     def body(self) -> MemoryBody | None:
@@ -56,32 +59,44 @@ class Decision:
         return self.ruling.outcome in {Writing.ACCEPT, Writing.SUPERSEDE, Writing.DISPUTE}
 
 
+@dataclass(frozen=True, slots=True)
+class Held:
+    """The content of what is already held, and which readers it is for."""
+
+    body: MemoryBody
+    audience: Audience = PRIVATE
+
+
 def decide(
-    candidates: Sequence[Candidate],
+    candidates: Mapping[Candidate, Audience],
     view: View,
-    held: Sequence[MemoryBody],
+    held: Sequence[Held],
     new_id: Callable[[], MemoryId],
     gates: Sequence[Gate] = GATES,
 ) -> list[Decision]:
-    """Judge each candidate against a view that holds what the earlier ones became.
+    """Judge each candidate against a view that holds what the earlier ones became, and is for the same readers.
+
+    So nothing that is said for other readers is changed, or shows in a verdict.
 
     Args:
-        candidates: what the extractor proposed, in order.
+        candidates: what the extractor proposed, in order, and which readers each is for.
         view: the turn and the current memories.
-        held: the content of what is already held; the same candidate is not held twice.
+        held: what is already held; the same candidate is not held twice.
         new_id: makes random ids.
         gates: the gates of the judge.
     """
     decisions: list[Decision] = []
     waiting = list(held)
-    for proposed in candidates:
+    for proposed, audience in candidates.items():
         candidate = classified(proposed, view.policy.profile)
-        decision = _one(candidate, view, waiting, new_id(), gates)
+        own = view.model_copy(update={"living": tuple(each for each in view.living if each.audience == audience)})
+        same = [each.body for each in waiting if each.audience == audience]
+        decision = replace(_one(candidate, own, same, new_id(), gates), audience=audience)
         decisions.append(decision)
         if (body := decision.body) is None:
             continue
         if not decision.written:
-            waiting.append(body)
+            waiting.append(Held(body, audience))
             continue
         living = Living(
             memory_id=decision.memory_id,
@@ -93,6 +108,7 @@ def decide(
             occurred_at=view.turn.occurred_at,
             turn_id=view.turn.turn_id,
             in_conflict=decision.ruling.outcome is Writing.DISPUTE,
+            audience=audience,
         )
         gone = {decision.memory_id, *decision.ruling.settles}
         others = tuple(each for each in view.living if each.memory_id not in gone)
@@ -163,6 +179,7 @@ def events_of(decision: Decision, turn: TurnId, hold: timedelta, now: StoredEven
                 kind=candidate.kind,
                 cites=cites if held else (),
                 held_until=now.recorded_at + hold if held else None,
+                audience=decision.audience,
             )
         )
     elif ruling.outcome is Writing.REINFORCE:
@@ -191,6 +208,7 @@ def events_of(decision: Decision, turn: TurnId, hold: timedelta, now: StoredEven
                 importance=thousandths(candidate.importance),
                 cites=cites,
                 explicit=candidate.explicit,
+                audience=decision.audience,
             )
         )
     return events

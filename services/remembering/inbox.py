@@ -14,7 +14,7 @@ from events.log import EventLog, read_command, read_stream
 from events.model import MEMORY_PART, CommandId, Event, MemoryBody, MemoryId, Resolved, Scope
 from events.postgres import Database
 from events.vault import Vault
-from projections.changes import Fact, fold
+from projections.changes import Fact, fold, within
 from projections.embedding import Embedder
 from projections.index import PART as INDEX
 from projections.memories import open_memories
@@ -149,7 +149,8 @@ class Inbox:
     async def _moment(self, keyring: Keyring) -> _Moment:
         async with self._reader.transaction(keyring.scope) as connection:
             stream = await read_stream(connection, keyring.scope, memory_stream(keyring.scope.subject_id))
-            facts = [fact for fact in fold({}, stream).values() if fact.status in {"current", "in_conflict", "held"}]
+            state = within(fold({}, stream), keyring.scope)
+            facts = [fact for fact in state.values() if fact.status in {"current", "in_conflict", "held"}]
             bodies = await open_memories(connection, keyring, facts)
         opened = [Opened(fact, body) for fact in facts if isinstance(body := bodies.get(fact.event_id), MemoryBody)]
         return _Moment(stream, opened, stream[-1].version if stream else 0)

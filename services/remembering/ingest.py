@@ -100,7 +100,7 @@ class Ingest:
             await writing.fetchval(
                 "select log.lock_stream_v1($1, $2)", scope.tenant_id, memory_stream(scope.subject_id)
             )
-            async with self._reader.transaction(scope) as reading:
+            async with self._reader.transaction(scope.person) as reading:
                 withhold = await _held_what_is_forgotten(reading, scope, contexts)
             (answer,) = await append(writing, [await build(withhold=withhold)])
         return answer
@@ -186,6 +186,7 @@ async def _command(
         messages=tuple(head for _, head in kept),
         contexts=turn.contexts,
         withheld=tuple(head.message_id for _, head in every if withhold and head.origin in FROM_CONTEXT),
+        audience=keyring.scope.audience,
     )
     parts = tuple(
         Part(message_part(head.message_id), MessageBody(content=content), key)

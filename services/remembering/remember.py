@@ -38,8 +38,9 @@ from services.extraction.extractor import Extracted, Extractor
 from services.extraction.facts import is_of_system, stated
 from services.governance.judge import GATES, Gate, Living, View
 from services.governance.policy import Policy
+from services.remembering.audiences import audiences_of
 from services.remembering.closing import open_proposals
-from services.remembering.decide import Decision, aftermath_of, counts_of, decide, events_of
+from services.remembering.decide import Decision, Held, aftermath_of, counts_of, decide, events_of
 from services.remembering.indexing import index_of, tag_of
 from services.remembering.likeness import Vectors, comparable, measured
 from services.remembering.opening import open_turn
@@ -53,7 +54,7 @@ _ACTOR = "worker:remember"
 
 @dataclass(frozen=True, slots=True)
 class Considered:
-    """How a turn ended: counts by verdict; and whose it was."""
+    """How a turn ended: counts by verdict; whose it was, as far as its session reaches; and the session."""
 
     counts: dict[str, int]
     scope: Scope
@@ -139,7 +140,8 @@ class Rememberer:
                     raise
                 await asyncio.sleep(0.005 * 2**attempt)
             else:
-                considered = Considered(counts_of(decisions), stored.scope, event.session_id)
+                scope = stored.scope.within(event.audience)
+                considered = Considered(counts_of(decisions), scope, event.session_id)
                 return considered if answer.outcome == "appended" else None
         return None
 
@@ -188,17 +190,18 @@ class Rememberer:
     ) -> tuple[Command, list[Decision]] | None:
         """Decide about the turn against the state of this moment; None where some of it was forgotten meanwhile."""
         extraction = extracted.extraction
-        tags = {tag for candidate in extraction.candidates if (tag := tag_of(keyring, candidate)) is not None}
+        candidates = await audiences_of(keyring, stored, extraction.candidates, self._policy.profile)
+        tags = {tag for candidate in candidates if (tag := tag_of(keyring, candidate)) is not None}
         async with self._reader.transaction(stored.scope) as connection:
             state = await snapshot(connection, keyring, tags)
             facts = [fact for fact in state.facts.values() if fact.status in LIVING]
             bodies = await open_memories(connection, keyring, facts)
-            pairs = comparable(extraction.candidates, facts, bodies)
+            pairs = comparable(candidates, facts, bodies)
             near = await open_vectors(connection, keyring, [fact for _, fact in pairs], self._embedder.model_id)
             choices = await open_choices(connection, keyring)
             counts = await count_living(connection, stored.scope)
             # behind the version: a tombstone that comes later makes the append lose
-            forgotten = await forgotten_since(connection, keyring, stored.said_at, extraction.candidates)
+            forgotten = await forgotten_since(connection, keyring, stored.said_at, candidates)
             if await fenced(connection, stored.scope, [message.message_id for message in turn.messages]):
                 return None
         living, held = [], []
@@ -207,7 +210,7 @@ class Rememberer:
             if not isinstance(body, MemoryBody):
                 continue
             if fact.status == "held":
-                held.append(body)
+                held.append(Held(body, fact.audience))
                 continue
             living.append(
                 Living(
@@ -220,13 +223,14 @@ class Rememberer:
                     occurred_at=fact.verified_at,
                     turn_id=fact.turn_id,
                     in_conflict=fact.status == "in_conflict",
+                    audience=fact.audience,
                 )
             )
         view = View(
             turn=turn,
             suppressions=extraction.suppressions,
             living=tuple(living),
-            described=await self._described(turn, extraction.candidates, choices.suppressions.values(), vectors),
+            described=await self._described(turn, tuple(candidates), choices.suppressions.values(), vectors),
             alike=await measured(pairs, near, vectors),
             consents=choices.consents.given,
             withdrawn=choices.consents.withdrawn,
@@ -235,7 +239,7 @@ class Rememberer:
             forgotten=forgotten,
             owners=dict(await self._owners.owners(stored.scope.tenant_id)) if self._owners is not None else {},
         )
-        decisions = decide(extraction.candidates, view, held, lambda: MemoryId(uuid4()), self._gates)
+        decisions = decide(candidates, view, held, lambda: MemoryId(uuid4()), self._gates)
         considered = TurnConsidered(
             turn_id=turn.turn_id,
             counts=counts_of(decisions),

@@ -52,7 +52,7 @@ def confirm(own: Opened, stream: Sequence[StoredEvent], living: Iterable[Opened]
         living: everything that lives at this moment.
     """
     held, body = own.fact, own.body
-    others = [each for each in living if each.fact.status != "held"]
+    others = [each for each in living if each.fact.status != "held" and each.fact.audience == held.audience]
     same = [each for each in others if _says_the_same(body, each.body)]
     if same:
         kept = max(same, key=lambda each: each.fact.occurred_at).fact
@@ -69,6 +69,7 @@ def confirm(own: Opened, stream: Sequence[StoredEvent], living: Iterable[Opened]
         importance=_importance(stream, held.memory_id),
         cites=held.cites,
         explicit=True,
+        audience=held.audience,
     )
     before = [Superseded(memory_id=memory, version=version - 1, by_version=version)] if against else []
     settled = {held.memory_id, *(fact.memory_id for fact in against if fact.status == "in_conflict")} - {memory}

@@ -10,6 +10,7 @@ from uuid import uuid4
 
 from events.envelope import Command, DataKey, NewEvent, Part, finalized_command, turns_stream
 from events.model import (
+    Audience,
     Kind,
     MessageBody,
     MessageHead,
@@ -19,12 +20,12 @@ from events.model import (
     Role,
     SessionId,
     TaskBody,
-    TaskId,
     TurnFinalized,
     TurnId,
     TurnStatus,
 )
 from projections.sessions import message_part, proposal_part
+from projections.task_state import TaskState
 from services.governance.folding import plain
 from services.governance.secrets import redact
 from services.tasks.decide import Found
@@ -92,10 +93,13 @@ def _one(
     )
 
 
-def closing_command(own: Command, task: TaskId, turn: TurnId, said: Sequence[Said], keys: Sequence[DataKey]) -> Command:
+def closing_command(
+    own: Command, task: TaskState, turn: TurnId, said: Sequence[Said], keys: Sequence[DataKey]
+) -> Command:
     """Seal the closing turn, each message with its proposal under one key, into the one command that stores it.
 
-    Its session is the task itself, so it stands among no conversation's recent turns.
+    Its session is the task itself, so it stands among no conversation's recent turns. What is concluded outlives the
+    task, for the readers of the project it was begun in.
 
     Args:
         own: the command that completes the task, beside which this is appended.
@@ -107,10 +111,11 @@ def closing_command(own: Command, task: TaskId, turn: TurnId, said: Sequence[Sai
     heads = [MessageHead(message_id=MessageId(uuid4()), role=Role.ASSISTANT, origin=Origin.ASSISTANT) for _ in said]
     event = TurnFinalized(
         turn_id=turn,
-        session_id=SessionId(task),
+        session_id=SessionId(task.task_id),
         status=TurnStatus.COMPLETED,
         messages=tuple(heads),
-        task=task,
+        task=task.task_id,
+        audience=Audience(project=task.project),
     )
     parts = [
         part

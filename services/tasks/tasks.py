@@ -94,6 +94,8 @@ class Tasks:
         command_name = _command_name(start.task_id, start.command_id)
         ids = await keyring.intern([("task", start.task_id), series_name, command_name])
         task_id, command_id = TaskId(ids["task", start.task_id]), CommandId(ids[command_name])
+        if scope.audience.task not in {None, task_id}:
+            raise TaskRefusedError("this token is bound to another task; mint one for this task, or for none")
         found = await self._read(scope, start.task_id, task_id)
         if found is not None:
             if not found.knows(command_id):
@@ -112,6 +114,7 @@ class Tasks:
             budget=dict(start.budget),
             expires_at=(now := datetime.now(UTC)) + timedelta(seconds=start.expires_in_s),
             items=tuple(ItemHead(item_id=ItemId(uuid4()), slot=slot) for slot in slots),
+            project=scope.audience.project,
         )
         *keys, head_key = await keyring.lease(len(texts) + 1)
         failpoint.hit("task.leased")
@@ -130,8 +133,8 @@ class Tasks:
             BadInputError: it names a message or a memory that is not there.
         """
         keyring = await self._vault.keyring(scope)
-        internal = await keyring.find(("task", name))
-        if internal is None or (found := await self._read(scope, name, TaskId(internal))) is None:
+        internal = await _reached(keyring, name)
+        if internal is None or (found := await self._read(scope, name, internal)) is None:
             return None
         command_name = _command_name(name, change.command_id)
         command_id = CommandId((await keyring.intern([command_name]))[command_name])
@@ -157,7 +160,7 @@ class Tasks:
             assert opened.head is not None, "a running task is readable"  # noqa: S101 - narrows the type
             proven = steps if await self._proven(scope, found.state.series_id, change.change, way) else ()
             said = say(change.change, opened.head, messages, proven)
-            closing = [closing_command(own, found.state.task_id, turn, said, await keyring.lease(len(said)))]
+            closing = [closing_command(own, found.state, turn, said, await keyring.lease(len(said)))]
         failpoint.hit("task.leased")
         await self._append(scope, [own, *closing], (*_memories_of(change), *messages.values()))
         return await self._again(keyring, name, found.state.task_id, known=False)
@@ -165,8 +168,8 @@ class Tasks:
     async def show(self, scope: Scope, name: str, *, reader: TokenRole = TokenRole.AGENT) -> TaskView | None:
         """Show a task as it is now, with the texts that the reader may read; None where there is none of this id."""
         keyring = await self._vault.keyring(scope)
-        internal = await keyring.find(("task", name))
-        if internal is None or (found := await self._read(scope, name, TaskId(internal))) is None:
+        internal = await _reached(keyring, name)
+        if internal is None or (found := await self._read(scope, name, internal)) is None:
             return None
         return await self._show(keyring, found, known=False, reader=reader)
 
@@ -262,6 +265,12 @@ class Tasks:
             known = {memory for memory, _ in await read_memories(connection, scope, memories)}
         if known != set(memories):
             raise BadInputError("memories: there is no such memory in this scope")
+
+
+async def _reached(keyring: Keyring, name: str) -> TaskId | None:
+    """Find a task by its outside id; a credential of one task finds no other."""
+    internal = await keyring.find(("task", name))
+    return None if internal is None or keyring.scope.audience.task not in {None, internal} else TaskId(internal)
 
 
 def _command_name(task: str, command: str) -> tuple[str, str]:

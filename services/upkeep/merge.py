@@ -68,7 +68,7 @@ class Merge:
         alone = _separated(person)
         by_gist: dict[object, list[Opened]] = defaultdict(list)
         for each in opened:
-            by_gist[gist(each.body)].append(each)
+            by_gist[each.fact.audience, gist(each.body)].append(each)
         events = [event for group in by_gist.values() if len(group) > 1 for event in self._merged(group, alone, now)]
         actions = tuple(Action(what="merge", reason="says_the_same", memories=event.memories) for event in events)
         return Plan(self.name, scope, person.version, actions, tuple(events)) if events else None

@@ -36,7 +36,8 @@ class MemoryView(Frozen):
 
     `version` is None for a held candidate, which is no version of anything yet; `reason` says why it is held.
     `withheld` says that it is suspended, its sensitive class closed, or its field of the profile the person's alone or
-    kept long enough: an agent sees such a one as a stone, the person what it says.
+    kept long enough: an agent sees such a one as a stone, the person what it says. One of the visibility `project` is
+    for the agents of that project and the person, one with a `task_id` for that task alone.
     """
 
     memory_id: MemoryId
@@ -59,6 +60,9 @@ class MemoryView(Frozen):
     reason: str | None = None
     sensitivity: str | None = None
     withheld: Withheld | None = None
+    visibility: Literal["private", "project"] | None = None
+    project: str | None = None
+    task_id: str | None = None
 
 
 class MemoryDetail(MemoryView):

@@ -17,7 +17,7 @@ from tests.replay.histories import Person, born
 from tests.replay.models import Models, models
 from workers.compare import Comparison
 
-FIELDS = ("id", "tenant_id", "subject_id", "version", "position", "vector")
+FIELDS = ("id", "tenant_id", "subject_id", "project", "task", "version", "position", "vector")
 
 
 async def lived(own: Models, seed: int, steps: int = 12) -> list[Person]:

@@ -8,7 +8,7 @@ from fastapi import APIRouter, Depends
 
 from events.model import Scope
 from services.access.credentials import SystemCredential
-from services.access.rights import TokenRole
+from services.access.rights import BOUND, TokenRole
 from services.api.auth import Minter
 from services.api.body import body
 from services.api.door import TheDoor
@@ -20,6 +20,7 @@ router = APIRouter(tags=["tokens"], responses=problems(*ANY_PROBLEMS, *BODY_PROB
 
 _EXAMPLES: Examples = {
     "agent": {"subject": "user-17", "role": "agent"},
+    "agent in a project": {"subject": "user-17", "role": "agent", "project": "atlas"},
     "person (zh)": {"subject": "用户-17", "role": "person", "ttl_s": 3600},
 }
 
@@ -34,7 +35,14 @@ async def mint_token(
         raise Refusal(
             HTTPStatus.FORBIDDEN, "forbidden", "a system's own key mints the role system, a tenant key the others"
         )
+    bound = request.project is not None or request.task_id is not None
+    if bound and request.role not in BOUND:
+        raise Refusal(
+            HTTPStatus.FORBIDDEN, "forbidden", "only the roles agent and workflow are bound to a project or a task"
+        )
     subject_id = await door.backend.subject(minter.tenant_id, request.subject)
     scope = Scope(tenant_id=minter.tenant_id, subject_id=subject_id)
+    if bound:
+        scope = await door.backend.bound(scope, request.project, request.task_id)
     token, expires_at = door.tokens.issue(scope, request.role, timedelta(seconds=request.ttl_s), system=system)
     return TokenAnswer(token=token, expires_at=expires_at)

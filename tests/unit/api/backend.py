@@ -8,7 +8,20 @@ from uuid import UUID, uuid5
 
 from events.checkpointer import Coverage
 from events.errors import PreviewChangedError
-from events.model import Assertion, EventId, ItemId, Kind, MemoryId, Position, Scope, SubjectId, TenantId
+from events.model import (
+    Assertion,
+    Audience,
+    EventId,
+    ItemId,
+    Kind,
+    MemoryId,
+    Position,
+    ProjectId,
+    Scope,
+    SubjectId,
+    TaskId,
+    TenantId,
+)
 from services.access.keys import StoredKey
 from services.access.rights import TokenRole
 from services.replay.standing import Standing
@@ -395,6 +408,16 @@ class RecordingBackend:
         """Derive the same id for the same outside id."""
         self._called("subject", tenant_id, outside)
         return SubjectId(uuid5(tenant_id, outside))
+
+    async def bound(self, scope: Scope, project: str | None, task_id: str | None) -> Scope:
+        """Derive the same ids for the same outside ids."""
+        self._called("bound", scope, project, task_id)
+        return scope.within(
+            Audience(
+                project=None if project is None else ProjectId(uuid5(scope.subject_id, project)),
+                task=None if task_id is None else TaskId(uuid5(scope.subject_id, task_id)),
+            )
+        )
 
     async def propose(self, scope: Scope, system: str, fact: SystemFact) -> FactAnswer | None:
         """Answer as the test set, for the one key that the system owns."""

@@ -19,6 +19,7 @@ from events.model import (
     EVENT_TYPES,
     Accepted,
     Assertion,
+    Audience,
     CandidateProposed,
     CommandId,
     Conflicted,
@@ -46,6 +47,7 @@ from events.model import (
     Origin,
     Outcome,
     PolicyChanged,
+    ProjectId,
     ProposalBody,
     Reinforced,
     Resolved,
@@ -112,6 +114,8 @@ CONTENT = MemoryBody(
     explicit=True,
 )
 TASK, ITEM = TaskId(fixed(14)), ItemId(fixed(15))
+PROJECT = ProjectId(fixed(17))
+AUDIENCE = Audience(project=PROJECT, task=TASK)
 HEAD = ItemHead(item_id=ITEM, slot=Slot.FACT, memories=(MEMORY,), messages=(ASKED,))
 TEXT = Part(f"item:{ITEM}", ItemBody(text="三楼靠窗 by the window"), KEYS[0])
 INDEX = IndexBody(tag="ab" * 32, terms=(1, 2**62), length=2, model="e5", vector=b64encode(bytes(8)).decode())
@@ -129,6 +133,7 @@ SAMPLES: tuple[tuple[Event, tuple[Part, ...]], ...] = (
             contexts=(fixed(9),),
             withheld=(MessageId(fixed(13)),),
             task=TASK,
+            audience=AUDIENCE,
         ),
         (
             Part(f"message:{ASKED}", MessageBody(content="请记住：我喜欢北京烤鸭。"), KEYS[0]),
@@ -171,6 +176,7 @@ SAMPLES: tuple[tuple[Event, tuple[Part, ...]], ...] = (
             importance=500,
             cites=(ASKED,),
             explicit=True,
+            audience=AUDIENCE,
         ),
         (Part("memory", CONTENT, KEYS[2]), Part("index", INDEX, KEYS[2])),
     ),
@@ -199,6 +205,7 @@ SAMPLES: tuple[tuple[Event, tuple[Part, ...]], ...] = (
             kind=Kind.FACT,
             cites=(ASKED,),
             held_until=AT + timedelta(days=7),
+            audience=AUDIENCE,
         ),
         (Part("memory", CONTENT, KEYS[2]),),
     ),
@@ -265,6 +272,7 @@ SAMPLES: tuple[tuple[Event, tuple[Part, ...]], ...] = (
             budget={"calls": 20},
             expires_at=AT + timedelta(days=1),
             items=(ItemHead(item_id=ITEM, slot=Slot.GOAL),),
+            project=PROJECT,
         ),
         (TEXT, Part("task", TaskBody(kind="周报 weekly report", name="sales"), KEYS[1])),
     ),
