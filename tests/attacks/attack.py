@@ -12,22 +12,34 @@ import jwt
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from events.model import Scope, SubjectId, TenantId
-from services.access.rights import TokenRole
+from services.access.rights import BOUND, TokenRole
 from services.access.tokens import AUDIENCE, TokenSigner
 from services.api.openapi import Api
-from tests.attacks.world import QUERIES, Victim, World
+from tests.attacks.world import QUERIES, SYSTEM, Victim, World
 
 _NIL = UUID(int=0)
-KINDS = ("memory", "turn", "trace", "receipt", "suppression")
+KINDS = ("memory", "turn", "trace", "receipt", "suppression", "task", "export", "fact")
 OWN = {
     "memory_id": "memory",
     "turn_id": "turn",
     "trace_id": "trace",
     "receipt_id": "receipt",
     "suppression_id": "suppression",
+    "task_id": "task",
+    "export_id": "export",
+    "fact_id": "fact",
 }
 ASKS = {"/v1/context": "query", "/v1/memories/search": "query", "/v1/forget/preview": "description"}
-LISTS = ("/v1/memories", "/v1/inbox", "/v1/receipts", "/v1/consents", "/v1/suppressions", "/v1/exports", "/v1/tasks")
+LISTS = (
+    "/v1/memories",
+    "/v1/inbox",
+    "/v1/receipts",
+    "/v1/consents",
+    "/v1/suppressions",
+    "/v1/exports",
+    "/v1/tasks",
+    "/v1/profile",
+)
 ODD = (
     *(
         "",
@@ -270,13 +282,16 @@ class Attacks:
         return self._dice.choice(self._victim().ids[kind])
 
     def _bearer(self) -> dict[str, str]:
-        return {
-            "Authorization": f"Bearer {self._token(self._world.attacker)}",
-            "Content-Type": "application/json",
-        }
+        return {"Authorization": f"Bearer {self._token(self._attacker())}", "Content-Type": "application/json"}
+
+    def _attacker(self) -> Scope:
+        """Draw who asks: another person, or an agent of a victim in a project or a task that nothing of it is for."""
+        return self._dice.choice([self._world.attacker, self._world.attacker, *self._victim().bound])
 
     def _token(self, scope: Scope) -> str:
-        token, _ = self._signer.issue(scope, self._dice.choice(list(TokenRole)), timedelta(minutes=30))
+        role = self._dice.choice(list(TokenRole) if scope.reach is None else sorted(BOUND))
+        system = SYSTEM if role is TokenRole.SYSTEM else None
+        token, _ = self._signer.issue(scope, role, timedelta(minutes=30), system=system)
         assert AUDIENCE in jwt.decode(token, options={"verify_signature": False})["aud"]
         return token
 

@@ -1,23 +1,30 @@
 """Two victims, one of the attacker's own tenant and one of another, with something in every place that can be read."""
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from uuid import UUID, uuid4
 
 from events.model import MemoryId, Scope, SubjectId
 from services.access.rights import TokenRole
+from services.wire.facts import SystemFact
 from services.wire.memories import MemoryStatus
 from services.wire.recall import ContextRequest, RecallRole, SearchRequest
-from tests.plant import Plant
+from services.wire.tasks import TaskStart
+from tests.plant import START, Plant
 
-WORDS = ("琥珀灯塔", "Zebrafinch", "月见草", "Quillon")
+WORDS = ("琥珀灯塔", "Zebrafinch", "月见草", "Quillon", "Marigold", "Saffronia", "海棠渡")
 SAID = (
     "请记住：我养的猫叫琥珀灯塔。",
     "Please remember that my boat is called Zebrafinch.",
     "请记住：我喜欢月见草茶。",
     "Please remember that my favourite café is Quillon.",
 )
+NAMED = "我叫海棠渡。"
 HELD = "我对花生过敏"
+IN_PROJECT = "Please remember that my dog is called Marigold."
+PROJECT = "Aurora 极光"
+SYSTEM = "registry"
 QUERIES = (
     "我的猫叫什么名字",
     "What is my boat called?",
@@ -33,10 +40,14 @@ QUERIES = (
 
 @dataclass
 class Victim:
-    """A person, and every id of what that person has, by what it is an id of."""
+    """A person, and every id of what that person has, by what it is an id of.
+
+    `bound` are scopes of the same person, in another project and another task, that may read none of it.
+    """
 
     scope: Scope
     name: str
+    bound: tuple[Scope, ...] = ()
     ids: dict[str, list[str]] = field(default_factory=dict)
     cursors: list[str] = field(default_factory=list)
     digest: str = ""
@@ -69,6 +80,7 @@ class World:
                 page = await backend.memories(victim.scope, status, 100, None, reader=TokenRole.PERSON)
                 found.append(page.memories)
             found += [await backend.inbox(victim.scope), await backend.consents(victim.scope)]
+            found += [await backend.tasks(victim.scope, 50, None), await backend.exports(victim.scope)]
             found += [
                 await backend.suppressions(victim.scope),
                 len((await backend.receipts(victim.scope, 50, None)).receipts),
@@ -96,6 +108,7 @@ async def _live(plant: Plant, victim: Victim) -> None:
     backend, scope = plant.composition.backend, victim.scope
     memories: Sequence[MemoryId] = [await plant.remember(scope, said) for said in SAID]
     victim.note("memory", *memories)
+    victim.note("memory", *(each.memory_id for each in (await plant.say(scope, NAMED)).verdicts))
     (held,) = (await plant.say(scope, HELD)).verdicts
     victim.note("memory", held.memory_id)
     for number in range(1, plant._turns + 1):
@@ -104,6 +117,7 @@ async def _live(plant: Plant, victim: Victim) -> None:
         context = await backend.context(scope, ContextRequest(query=query, role=RecallRole.CHAT))
         search = await backend.search(scope, SearchRequest(query=query))
         victim.note("trace", context.context_id, search.context_id)
+    await _work(plant, victim)
     suppression = await backend.suppress(scope, "月见草的价钱")
     victim.note("suppression", suppression.suppression_id)
     victim.note("receipt", await plant.forget(scope, memories[-1]))
@@ -111,3 +125,31 @@ async def _live(plant: Plant, victim: Victim) -> None:
     page = await backend.memories(scope, None, 1, None, reader=TokenRole.PERSON)
     victim.cursors += [page.next_cursor or ""]
     victim.digest = (await backend.preview(scope, "我的猫")).digest
+
+
+async def _work(plant: Plant, victim: Victim) -> None:
+    """Let a victim have what is not said in a private conversation: a project, a task, a stated fact, an export."""
+    backend, scope = plant.composition.backend, victim.scope
+    here = await backend.bound(scope, PROJECT, None)
+    victim.note("memory", await plant.remember(here, IN_PROJECT))
+    context = await backend.context(here, ContextRequest(query=IN_PROJECT, role=RecallRole.CHAT))
+    victim.note("trace", context.context_id)
+    victim.bound = (await backend.bound(scope, "Borealis", None), await backend.bound(scope, "Borealis", "other task"))
+
+    start = {"command_id": "c1", "type": "report", "name": "r", "goal": "写海棠渡的周报", "steps": ["go to 海棠渡"]}
+    task = await backend.start_task(scope, TaskStart.model_validate({**start, "task_id": f"task-{uuid4()}"}))
+    victim.note("task", task.task_id)
+
+    await plant.composition.register_system(scope.tenant_id, SYSTEM, frozenset({"membership.tier"}))
+    fact = SystemFact(fact_id=f"fact-{uuid4()}", key="membership.tier", value="Saffronia", occurred_at=START)
+    position = await plant.stated(scope, SYSTEM, fact)
+    assert position is not None
+    await plant.rememberer.consider(position)
+    await plant.follow()
+    outcome = await backend.fact_outcome(scope, SYSTEM, fact.fact_id)
+    assert outcome is not None
+    victim.note("memory", *(verdict.memory_id for verdict in outcome.verdicts))
+    victim.note("fact", fact.fact_id)
+
+    lines = [line async for line in backend.export(scope, "download")]
+    victim.note("export", json.loads(lines[0])["export_id"])
