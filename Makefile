@@ -33,7 +33,7 @@ demo: setup ## Play a conversation through the whole path and forget one thing o
 	@$(VENV)/bin/cenotaph demo
 
 test: setup ## Run every test but the long ones, two files at a time
-	@$(PY) -m pytest -m "not long" -n 2 --dist loadfile
+	@$(PY) -m pytest -m "not long" -n 2 --dist loadfile --no-loadscope-reorder
 
 test-long: setup ## Run the long tests, and seek new counter-examples to the laws
 	@$(PY) -m pytest -m long --hypothesis-profile=searching

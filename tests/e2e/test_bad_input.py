@@ -53,7 +53,7 @@ class Up:
             "select (select count(*) from log.event where type = 'turn_finalized')"
             " - (select count(*) from log.event where type = 'turn_considered')"
         )
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(90):
             while True:
                 async with self.composition.log(None).connection() as connection:
                     if not await connection.fetchval(waiting):
@@ -71,7 +71,7 @@ class Up:
             )
         minted.raise_for_status()
         headers = {"Authorization": f"Bearer {minted.json()['token']}"}
-        async with httpx.AsyncClient(base_url=self.url, headers=headers, timeout=30) as client:
+        async with httpx.AsyncClient(base_url=self.url, headers=headers, timeout=90) as client:
             yield client
 
 
@@ -384,7 +384,7 @@ async def test_another_tenants_ids(up: Up) -> None:
 
 async def _propagated(http: httpx.AsyncClient, memory_id: str) -> dict[str, Any]:
     receipt: dict[str, Any] = (await http.post("/v1/forget", json={"memory_id": memory_id})).json()
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(90):
         while receipt["decision"] != "deletion_propagated":
             await asyncio.sleep(0.05)
             receipt = (await http.get(f"/v1/receipts/{receipt['receipt_id']}")).json()

@@ -66,7 +66,7 @@ def up(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Up]:
         up.process.stop()
 
 
-def wait_for(true: Callable[[], object], timeout: float = 30) -> None:
+def wait_for(true: Callable[[], object], timeout: float = 90) -> None:
     """Ask until something is true."""
     deadline = time.monotonic() + timeout
     while not true():

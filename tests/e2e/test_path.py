@@ -33,7 +33,7 @@ async def client(running: tuple[str, str], subject: str) -> httpx.AsyncClient:
             "/v1/tokens", json={"subject": subject, "role": "agent"}, headers={"Authorization": f"Bearer {key}"}
         )
     answer.raise_for_status()
-    return httpx.AsyncClient(base_url=url, headers={"Authorization": f"Bearer {answer.json()['token']}"}, timeout=20)
+    return httpx.AsyncClient(base_url=url, headers={"Authorization": f"Bearer {answer.json()['token']}"}, timeout=90)
 
 
 async def say(http: httpx.AsyncClient, turn: str, text: str) -> dict[str, Any]:

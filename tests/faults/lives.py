@@ -90,7 +90,7 @@ class Lives:
             while True:
                 await self._up.wait()
                 try:
-                    async with httpx.AsyncClient(base_url=self._url, headers=headers, timeout=20) as http:
+                    async with httpx.AsyncClient(base_url=self._url, headers=headers, timeout=90) as http:
                         answer = await http.request(method, path, json=body)
                 except httpx.TransportError:
                     await asyncio.sleep(0.02)

@@ -52,7 +52,7 @@ def turn(name: str, said: str, answer: str) -> dict[str, Any]:
 
 
 async def considered(held: Lives, token: str, name: str) -> dict[str, Any]:
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(90):
         while True:
             outcome = await held.call("GET", f"/v1/turns/turn-{TAG}-{name}", token=token, wanted=(404,))
             if outcome.get("state") == "considered":
@@ -96,7 +96,7 @@ async def summed_up(held: Lives, house: House, token: str) -> None:
 async def letter(house: House) -> str:
     """Wait for the dead letter; return what it says, opened."""
     scope = await house.scope(f"person-{TAG}")
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(90):
         while not (letters := await house.composition.letters.of(scope)):  # noqa: ASYNC110 - another process parks it
             await asyncio.sleep(0.05)
     return letters[0].text or ""
@@ -140,7 +140,7 @@ async def ciphertexts(house: House, memory: str) -> list[Needle]:
 
 async def rewritten_file(client: "redis.Redis") -> None:
     """Wait until the ingest worker has had the file rewritten."""
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(90):
         while await rewritten(client) < await generated(client):  # noqa: ASYNC110 - another process asks for it
             await asyncio.sleep(0.05)
 
@@ -188,7 +188,7 @@ async def test_no_word_lies_in_any_file(house: House, monkeypatch: pytest.Monkey
         assert {find.needle for find in found} == {*sealed}
         assert {find.place for find in found} >= {"log.body"}
         receipt = await held.call("POST", "/v1/forget", {"memory_id": memory}, token)
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(90):
             while receipt["decision"] != "deletion_propagated":
                 await asyncio.sleep(0.1)
                 receipt = await held.call("GET", f"/v1/receipts/{receipt['receipt_id']}", token=token)

@@ -53,7 +53,7 @@ async def hand_over(plant: Plant, client: "redis.Redis", *entries: dict[str, str
     await delivery.start()
     for fields in entries:
         await client.xadd(TURNS, fields)  # type: ignore[arg-type]
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(90):
         while await client.xlen(TURNS):  # noqa: ASYNC110 - what another server does rings no bell
             await asyncio.sleep(0.02)
     await delivery.stop()
@@ -61,7 +61,7 @@ async def hand_over(plant: Plant, client: "redis.Redis", *entries: dict[str, str
 
 async def gone(files: Path, *needles: Needle) -> None:
     """Wait until the server has removed the old files, which it does in a thread of its own."""
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(90):
         while search_files(files, needles).found:  # noqa: ASYNC110 - as above
             await asyncio.sleep(0.05)
 

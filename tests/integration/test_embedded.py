@@ -288,7 +288,7 @@ def test_a_second_start_in_another_process_is_refused(running: Running) -> None:
     except EmbeddedError as error:
         print(error)
     """
-    output, _ = supervisor(body, CENOTAPH_DATA=str(running.data)).communicate(timeout=30)
+    output, _ = supervisor(body, CENOTAPH_DATA=str(running.data)).communicate(timeout=90)
     assert f"another cenotaph (pid {os.getpid()}) already runs" in output
     assert running.embedded.dead() == []
 

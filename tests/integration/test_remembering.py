@@ -223,7 +223,7 @@ async def test_the_sweeper_queues_what_no_job_came_for(plant: Plant) -> None:
     jobs = Jobs(plant.composition.endpoints.redis_url)
     sweeping = asyncio.create_task(sweep(plant.composition.log("projector"), jobs, 0.1))
     try:
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(90):
             # other tests leave turns behind too, and theirs may be old enough first
             while str(position) not in await queued(client):  # noqa: ASYNC110 - the server rings no bell
                 await asyncio.sleep(0.02)

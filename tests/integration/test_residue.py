@@ -79,7 +79,7 @@ async def test_what_redis_wrote_is_found_plain_and_packed(plant: Plant) -> None:
     await client.set("planted", json.dumps({"content": words}, ensure_ascii=False))
     assert "utf-8" in found(look(plant), ".aof")
     await client.bgrewriteaof()
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(90):
         while (await client.info())["aof_rewrite_in_progress"]:  # noqa: ASYNC110 - another process writes it
             await asyncio.sleep(0.02)
     assert found(look(plant), ".rdb") == {"unpacked utf-8"}

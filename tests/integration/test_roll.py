@@ -392,7 +392,7 @@ async def running(keys: Keys, schedule: Schedule) -> AsyncIterator[None]:
 
 
 async def until(seen: Callable[[], bool]) -> None:
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(90):
         while not seen():  # noqa: ASYNC110 - another task's doing
             await asyncio.sleep(0.01)
 

@@ -135,7 +135,7 @@ async def test_a_seal_rings_the_bell(stores: Stores, log: EventLog, scope: Scope
     while not waiting.done():
         await fill(log, scope, 1)
         await drain(Sealer(stores.sealer))
-    await asyncio.wait_for(waiting, 5)
+    await asyncio.wait_for(waiting, 90)
     await bell.close()
 
 

@@ -46,7 +46,7 @@ def token(plant: Plant, scope: Scope) -> str:
 
 
 async def taken(client: "redis.Redis") -> None:
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(90):
         while await client.xlen(TURNS):  # noqa: ASYNC110 - what another server does rings no bell
             await asyncio.sleep(0.02)
 

@@ -336,7 +336,7 @@ async def test_a_message_that_kills_its_handler_is_a_dead_letter(plant: Plant) -
     await client.xadd(REMEMBER, {"position": str(position)})
     await delivery.start()
     try:
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(90):
             while await client.xlen(REMEMBER) or (await client.xpending(REMEMBER, REMEMBER))["pending"]:  # noqa: ASYNC110 - the server rings no bell
                 await asyncio.sleep(0.05)
     finally:
@@ -379,7 +379,7 @@ async def test_a_write_fails_clearly_while_the_log_is_down(plant: Plant) -> None
 
 async def patiently(ask: Callable[[], Awaitable[Answer]]) -> Answer:
     """Ask again while the answer is that a store is down, as a client does."""
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(90):
         while True:
             try:
                 return await ask()

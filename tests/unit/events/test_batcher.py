@@ -60,7 +60,7 @@ async def test_what_comes_while_a_batch_is_under_way_goes_together() -> None:
 async def test_who_asks_again_at_once_is_answered() -> None:
     """A caller that asks anew the moment it is answered does not meet a writer that is just going home."""
     calls = batcher(Store())
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(90):
         assert [await calls.ask(item) for item in range(5)] == [0, 2, 4, 6, 8]
 
 
