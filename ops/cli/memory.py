@@ -116,7 +116,7 @@ def memories(
     if json:
         print_json(found)
         return
-    table = Table("id", "v", "status", "kind", "content", "said", "why", box=None, pad_edge=False)
+    table = Table("id", "v", "status", "kind", "content", "said", "for", "why", box=None, pad_edge=False)
     table.columns[0].no_wrap = True
     for each in found:
         table.add_row(
@@ -126,6 +126,7 @@ def memories(
             each.kind,
             plain(each.content or ""),
             each.occurred_at.date().isoformat() if each.occurred_at else "",
+            plain(" / ".join(name for name in (each.project, each.task_id) if name)),
             each.withheld or each.reason or "",
         )
     print_table(table)

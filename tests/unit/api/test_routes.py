@@ -257,10 +257,36 @@ async def test_mint(nobody: httpx.AsyncClient, backend: RecordingBackend) -> Non
     assert scope.subject_id == await backend.subject(backend.tenant_id, "用户-17")
 
 
+@pytest.mark.parametrize("role", TokenRole)
+async def test_a_token_bound_to_a_project_reaches_no_farther(
+    nobody: httpx.AsyncClient, backend: RecordingBackend, role: TokenRole
+) -> None:
+    """Agents and workflows are bound to a project and a task; a token without any reads all but what is for tasks."""
+    key = {"Authorization": f"bearer {backend.key}"}
+    bounds = {"project": "项目北风", "task_id": "report-7"}
+    minted = await nobody.post("/v1/tokens", headers=key, json={"subject": "用户-17", "role": role, **bounds})
+    if role not in {"agent", "workflow"}:
+        assert minted.status_code == 403
+        return
+    for answer, given in ((minted, bounds), (await _minted(nobody, key, role), {})):
+        token = {"Authorization": f"Bearer {answer.json()['token']}"}
+        assert (await nobody.get("/v1/tasks", headers=token)).status_code == 200
+        scope: Scope = backend.calls[-1][1][0]
+        expected = await backend.bound(scope.person, given.get("project"), given.get("task_id"))
+        assert scope.reach == expected.reach
+
+
+async def _minted(nobody: httpx.AsyncClient, key: dict[str, str], role: TokenRole) -> httpx.Response:
+    return await nobody.post("/v1/tokens", headers=key, json={"subject": "用户-17", "role": role})
+
+
 @pytest.mark.parametrize(
     "body",
     [
         {"subject": "", "role": "agent"},
+        {"subject": "x", "role": "agent", "project": ""},
+        {"subject": "x", "role": "agent", "project": "x\0"},
+        {"subject": "x", "role": "agent", "task_id": "x" * 201},
         {"subject": "x\0", "role": "agent"},
         {"subject": "x" * 201, "role": "agent"},
         {"subject": "x"},

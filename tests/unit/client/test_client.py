@@ -8,7 +8,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cenotaph import answers
-from cenotaph.calls import MemoryStatus, Message, Origin, RankingPreset, RecallRole, Role, Status, TaskStart, Turn
+from cenotaph.calls import (
+    Bounds,
+    MemoryStatus,
+    Message,
+    Origin,
+    RankingPreset,
+    RecallRole,
+    Role,
+    Status,
+    TaskStart,
+    Turn,
+)
 from cenotaph.client import AsyncCenotaph, Cenotaph, TokenRole
 from cenotaph.errors import CenotaphError
 from cenotaph.transport import Retry
@@ -53,6 +64,27 @@ def test_every_call_blocking(door: Door) -> None:
         assert memory.memory(MEMORY).status == "active"
         assert memory.where(MEMORY).readers == ("person", "agent")
         assert memory.forget(MEMORY) == memory.receipt(RECEIPT) == memory.receipts().receipts[0]
+
+
+BOUNDS = Bounds(project="项目北风", task_id="report-7")
+
+
+def bound_by(door: Door) -> list[object]:
+    return [call[1][1:] for call in door.backend.calls if call[0] == "bound"]
+
+
+def test_a_client_bound_to_a_project_mints_bound_tokens(door: Door) -> None:
+    """The blocking client hands project and task over where the token is minted, and nowhere else."""
+    with Cenotaph(ADDRESS, transport=door.blocking) as client:
+        client.for_subject(door.backend.key, "u", bounds=BOUNDS).memories()
+    assert bound_by(door) == [("项目北风", "report-7")]
+
+
+async def test_a_client_for_asyncio_mints_bound_tokens(door: Door) -> None:
+    """So does the other one."""
+    async with AsyncCenotaph(ADDRESS, transport=door.faulty) as client:
+        await client.for_subject(door.backend.key, "u", role="workflow", bounds=BOUNDS).tasks()
+    assert bound_by(door) == [("项目北风", "report-7")]
 
 
 async def test_an_export_is_whole_or_an_error(door: Door) -> None:
