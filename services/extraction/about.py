@@ -2,7 +2,7 @@
 
 import re
 
-from services.extraction.attributes import subject_name
+from services.extraction.naming import subject_name
 from services.extraction.vocabulary import Respect, Subject, taste_of
 from services.extraction.wording import is_chinese
 

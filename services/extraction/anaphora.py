@@ -4,10 +4,21 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 
-from services.extraction.normalise import normalise
+from services.extraction.cues import lexicon
+from services.extraction.normalise import Text, normalise
 from services.extraction.proposal import Proposal
 from services.extraction.repair import takes_back
+from services.extraction.segment import Sentence
+from services.extraction.wording import short
 
+_OBJECT = re.compile(
+    r"(?:please |and |so |just |also )*(?:don't |do not |never |always |stop |avoid )?"
+    r"[a-z]+(?:ing)? (?:them|those|these|it)(?![a-z])"
+    r"(?: (?:all|out|off|away|in|up|down|alone|altogether|again|any ?more))*|"
+    r"(?:以后|今后|往后|请|就|也|都|别|不要|不用|再|给我|一律|统一|全)*[\u4e00-\u9fff]{0,2}(?:它们?|这些|那些|这个|那个|这种|那种)(?:东西)?(?:了|吧)*|"
+    r"(?:以后|今后|往后|请|就|也|都|把)+(?:它们?|这些|那些|这种|那种)(?:东西)?(?:都|就|全)*[\u4e00-\u9fff]{1,4}"
+)
+_BEFORE = 120  # characters of the sentence that an order points back to
 _TASTE = "taste."
 _OPENING = 200  # characters in which a message takes back what was said before it
 _BACK = re.compile(r"它|这个|那个|这些|那些|\b(?:it|that|this|them|these|those)\b", re.IGNORECASE)
@@ -24,6 +35,28 @@ def with_antecedent(proposal: Proposal, said: Sequence[Proposal]) -> Proposal | 
         return proposal
     named = _last_named(said)
     return None if named is None else replace(_about(proposal, named), start=min(proposal.start, named.start))
+
+
+def names_nothing(folded: str) -> bool:
+    """Say whether a text is nothing but an order whose object is a pronoun: "never recommend them"."""
+    said = lexicon()["standing"].sub("", folded).strip(" ,，")
+    return (_OBJECT.fullmatch(said) or _OBJECT.fullmatch(folded.strip(" ,，"))) is not None
+
+
+def orders_it(sentence: Sentence, before: Sentence) -> bool:
+    """Say whether a sentence is nothing but an order about what the one before it names: "never add them again"."""
+    return not before.asks and len(before.text) <= _BEFORE and names_nothing(sentence.text)
+
+
+def with_object(proposal: Proposal, sentence: Sentence, before: Sentence | None, text: Text) -> Proposal:
+    """Return a wish whose object is a pronoun with the sentence that names it: "those emoji again. Leave them out."."""
+    bare = "topic" not in proposal.features and "aspect" not in proposal.features
+    if proposal.frame != "rule" or not bare or before is None or not orders_it(sentence, before):
+        return proposal
+    named = text.shown[before.start : before.end].strip()
+    content = short(f"{named}: {proposal.content}")
+    value = content if proposal.value == proposal.content else named
+    return replace(proposal, content=content, value=short(value), start=before.start)
 
 
 def with_recalled(proposal: Proposal, before: Sequence[Proposal]) -> Proposal | None:

@@ -7,23 +7,25 @@ from functools import lru_cache
 from events.model import Kind
 from services.extraction.cues import has, lexicon, starts
 from services.extraction.lexicon import load, macros
+from services.extraction.naming import subject_name
 from services.extraction.normalise import Text
+from services.extraction.people import match_person
 from services.extraction.person import of_another
 from services.extraction.proposal import Proposal
 from services.extraction.segment import Clause, Sentence
 from services.extraction.vocabulary import holds_several, respect, tool_of, topics
-from services.extraction.wording import tidy_span, tidy_value
+from services.extraction.wording import is_pronoun, tidy_span, tidy_value
 
 _SUBJECT = r"(?P<own>我们?|咱们?|本)?(?P<s>[^,，。:：]{1,24}?)"
 _WHEN = rf"(?:{macros()['time']}|现在|目前|如今|已经|早就|都|也|就|一直|默认|还|正式|固定)*"
 _ZH = tuple(
     re.compile(rf"^{_SUBJECT}{_WHEN}{verb}$")
     for verb in (
-        r"(?:是)?用(?P<v>[^,，。]{1,30}?)(?:写|做|搭|开发|实现|搭建)的?",
+        r"(?:是)?用(?!的)(?P<v>[^,，。]{1,30}?)(?:写|做|搭|开发|实现|搭建)的?",
         r"(?:放|存|记|写|管|保存)在(?P<v>[^,，。]{1,24}?)(?:里面?|上)?",
         r"在(?P<v>[^,，。]{1,24}?)(?:里|上)(?:面)?(?:管|记|写|做|存)",
         r"(?:改名|更名|改)?(?:叫做|名叫|叫)(?:了)?(?P<v>[^,，。]{1,24})",
-        r"(?:是|用的是|用|改成了?|换成了?|改为|变成了?|升级到了?|改用)(?P<v>[^,，。]{1,40})",
+        r"(?:是|用的是|用(?!的)|改成了?|换成了?|改为|变成了?|升级到了?|改用)(?P<v>[^,，。]{1,40})",
         r"(?:定|安排|排|改|挪|调|搬|移|换|迁|转)(?:在|到|成|为|去)了?(?P<v>[^,，。]{1,24}?)(?:举行|开|进行|打|上|发|做|练|跑)?",
         r"在(?P<v>[^,，。]{1,24})",
         r"(?:一共|总共|总计)?有(?P<v>[\d一二两三四五六七八九十百千万几]+(?:多)?(?:个|名|位|人|间|台|张|条|只|份|节|章|层|篇|首|页|匹|辆|公里|平)[^,，。]{0,8})",
@@ -50,6 +52,12 @@ _EN_NOW = re.compile(
     r"(?P<s>[a-z][a-z-]{1,20}(?: [a-z-]{2,16}){0,2}?) (?:is|are) now "
     r"(?:due |set |scheduled |held )?(?P<v>[^;!?\n]{1,40})$"
 )
+_EN_LATELY = re.compile(
+    r"^(?!(?:it|that|this|he|she|they|i|we|you|there|everything|all|what|here|who|everyone|life|which)(?![a-z]))"
+    r"(?:the |my |our )?(?P<s>[a-z][a-z-]{1,20}(?: [a-z-]{2,16}){0,2}?) (?:is|are|meets?|rehearses?|starts?|opens?|"
+    r"closes?|runs?|goes|falls|happens?|takes place|gets?) (?:on |at |in )?"
+    r"(?P<v>[^;!?\n]{1,40}?),? (?:now|these days|nowadays)$"
+)
 _EN_WE_USE = re.compile(
     r"^(?P<own>we|i)(?:'ve| have)? (?:(?:now|currently|just|always|all|mostly|recently) )?(?:"
     r"use (?P<v>[^,;!?\n]{1,40}?) for (?:my |our |all my |all our )?(?P<s>[a-z][\w -]{1,24})|"
@@ -62,15 +70,23 @@ _EN_ITS = re.compile(r"^(?:it|they) (?P<always>always |usually |never )(?P<v>[a-
 _VERB_IN_SUBJECT = re.compile(
     r"(?<![周例年晚班早月聚约协书友长乐览动流享论讨谈告布话新舞酒宴生工事唱学员团])会(?!议)|(?:觉|想|说|知|要|能|看|希望|打算|去|做|吃|喝|玩|听|不|没|被|把|让|给|跟|和|与)|喜欢|认为|以为|发现|今天|明天|昨天|这|那|最近|刚才|有|什么|哪|怎|最|唯一|兴趣|一些"
 )
+_MOVED_TO = re.compile(r"(?:搬|迁|迁移|转移|挪)(?:到|去|至)了?|换成了?|改用了?|换到了?|切换?到了?")
+_SHORT_SUBJECT = 8
+_PLACED = re.compile(
+    r"在[^,，。]{0,20}?(?:[路街巷弄楼层区县市镇村园站]|大厦|广场|中心|号|附近|旁边|隔壁|对面|门口)(?:[上里边内]|附近|对面)?$"
+)
+_NO_THING = re.compile(r"脸|心情|手|头|眼|天气|云|雨|风|太阳|月亮|味道|^[现正都人就也还家]$")
+_DENIED = re.compile(r"n't(?![a-z])")
+_WHERE = re.compile(r"(?:(?<![现正])在|[搬挪][到去至]了?|[换转迁][到去至]了?(?![a-z ])).$")
 _SET = re.compile(
     r"叫(?:做)?(?![我你他她])|(?:每|逢)(?:个)?(?:周|星期|礼拜)|(?:搬|挪|移|迁|换|转)(?:到|去)|用的是|换成|改成|改用|放在|存在|定在|名叫|有(?=[\d一二两三四五六七八九十百千万几])|升级到|(?:定|安排|排)(?:在|到)"
 )
 _MOVED = re.compile(r"(?:改|挪|移|换|调)(?:到|成|在)")
+_OVER = re.compile(r"了[\s,，。!！吧啊]*(?:$|[,，])|已经|现在|如今")
 _DONE = re.compile(r"已经|了|现在|目前|如今|正式|以后|今后")
 _NAME = re.compile(r"[a-z][\w .-]{0,30}")
 _ING = re.compile(r"[a-z]+ing(?![a-z])")
 _NO_CLOCK = frozenset({"choice", "order", "language", "length", "tone", "file", "layout", "colour", "theme"})
-_CONTAINERS = frozenset({"project", "repository", "company", "team", "name", "名字"})
 _KEY_ASPECTS = frozenset(
     {"day", "hours", "timezone", "language", "tense", "file", "layout", "colour", "clock", "orientation", "seat"}
 )
@@ -87,7 +103,9 @@ def match_attributes(sentence: Sentence, text: Text, earlier: str | None) -> lis
     for clause in sentence.clauses:
         start, end = tidy_span(clause.text, 0, len(clause.text))
         inner = Clause(clause.start + start, clause.start + end, clause.text[start:end])
-        if inner.text and not of_another(inner.text):
+        if (person := match_person(inner, text)) is not None:
+            found.append(person)
+        elif inner.text and not of_another(inner.text):
             standing = has("standing", clause.text)
             known = standing or bool(found)
             proposal = (
@@ -116,20 +134,6 @@ def _fleeting(subject: str) -> bool:
     return any(match.end() == len(subject) for match in lexicon()["fleeting"].finditer(subject))
 
 
-def subject_name(subject: str) -> str:
-    """Return the canonical name of what a phrase is about, the same in both languages as far as the topics reach."""
-    hits = topics(subject)
-    pieces: list[str] = []
-    position = 0
-    for hit in hits:
-        pieces += [subject[position : hit.start], hit.name]
-        position = hit.end
-    pieces.append(subject[position:])
-    words = [word for piece in pieces for word in re.sub(r"的|'s(?![a-z])|[\s-]+", " ", piece).split()]
-    kept = [word for word in words if word not in _CONTAINERS] or words
-    return "_".join(kept)
-
-
 def _timed(value: str) -> bool:
     """Say whether a value is a day or a time of day."""
     ruled = respect(value)
@@ -150,26 +154,22 @@ def _chinese(clause: Clause, text: Text, whole: str, *, corrected: bool, owned: 
         sort = own and _SET.search(clause.text) is not None
         name = (corrected or _SET.search(clause.text) is not None) and _NAME.fullmatch(subject) is not None
         moved = _MOVED.search(clause.text) is not None and _timed(match.group("v"))
+        renewed = _MOVED_TO.search(clause.text) is not None and _OVER.search(whole) is not None
+        moved = moved or (renewed and len(subject) <= _SHORT_SUBJECT and not _NO_THING.search(subject))
+        sort = sort or (own and _PLACED.search(clause.text) is not None and not _NO_THING.search(subject))
         if not (ends_in_topic or name or sort or moved or (own and "的" in match.group("s"))):
             continue
         if not (own or name or moved or (has("change", clause.text) and _DONE.search(whole))):
             continue
-        return _proposal(clause, text, subject, match.span("v"))
+        aspect = "place" if _WHERE.search(clause.text[: match.start("v") + 1]) else "is"
+        return _proposal(clause, text, subject, match.span("v"), verb=aspect)
     return None
 
 
 def _english(clause: Clause, text: Text, *, known: bool) -> Proposal | None:
     match = _EN.match(clause.text)
     if match is None:
-        now = _EN_NOW.match(clause.text)
-        if now is not None:
-            return _proposal(clause, text, now.group("s"), now.span("v"))
-        use = _EN_WE_USE.match(clause.text)
-        if use is not None:
-            which = "" if use.group("s") else "2"
-            return _proposal(clause, text, use.group(f"s{which}"), use.span(f"v{which}"))
-        day = _EN_DAY.match(clause.text)
-        return _proposal(clause, text, f"{day.group('s')}{day.group('o')}", day.span("v")) if day else None
+        return _english_now(clause, text)
     subject = match.group("s")
     named = topics(subject)
     timed = respect(match.group("v"), without=_NO_CLOCK) is not None and has("change", clause.text)
@@ -179,6 +179,20 @@ def _english(clause: Clause, text: Text, *, known: bool) -> Proposal | None:
     if _fleeting(subject) or (_ING.match(match.group("v")) or starts("state", match.group("v"))):
         return None
     return _proposal(clause, text, subject, match.span("v"), verb=match.group("verb"))
+
+
+def _english_now(clause: Clause, text: Text) -> Proposal | None:
+    """Return what a clause without "my" says: "choir is on Wednesdays now", "we use X for Y"."""
+    if (now := _EN_NOW.match(clause.text)) is not None:
+        return _proposal(clause, text, now.group("s"), now.span("v"))
+    lately = _EN_LATELY.match(clause.text)
+    if lately is not None and _timed(lately.group("v")):
+        return _proposal(clause, text, lately.group("s"), lately.span("v"))
+    if (use := _EN_WE_USE.match(clause.text)) is not None:
+        which = "" if use.group("s") else "2"
+        return _proposal(clause, text, use.group(f"s{which}"), use.span(f"v{which}"))
+    day = _EN_DAY.match(clause.text)
+    return _proposal(clause, text, f"{day.group('s')}{day.group('o')}", day.span("v")) if day else None
 
 
 def _its(clause: Clause, text: Text, earlier: str | None) -> Proposal | None:
@@ -200,7 +214,7 @@ def _its(clause: Clause, text: Text, earlier: str | None) -> Proposal | None:
 
 def _proposal(clause: Clause, text: Text, subject: str, span: tuple[int, int], verb: str = "is") -> Proposal | None:
     start, end = tidy_value(clause.text, *span)
-    if start >= end:
+    if start >= end or is_pronoun(clause.text[start:end]) or _DENIED.search(subject):
         return None
     ruled = respect(clause.text[start:end], without=frozenset({"choice", "order"}))
     tool = tool_of(clause.text[start:end])

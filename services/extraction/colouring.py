@@ -12,11 +12,18 @@ from services.extraction.segment import Sentence
 from services.extraction.vocabulary import scope_of, sensitivity_of, topics, vocabulary
 
 _SHORT = 32
-_FILLER = re.compile(r"(?:please|just|so|and|do|that|this|it|too|[\s,，都就请吧哦了这那样个])+")
+_FILLER = re.compile(
+    r"(?:(?:the same(?: way)?|like (?:that|this)|this way|that way|keep|should be|for me|please|just|so|and|do|that|"
+    r"this|it|too|same|way|ok(?:ay)?|yes)(?![a-z])|[\s,，都就请吧哦了这那样个么对嗯照])+"
+)
 _KEEP = re.compile(
-    r"[\s,]*(?:(?:please|so|just|and|let's) )*(?:do|keep|keep doing|stay with|go with) (?:that|this|it|so)"
+    r"[\s,]*(?:(?:please|so|just|and|let's|always|i'd like you to|i want you to|make sure (?:to|you)) )*"
+    r"(?:(?:do|keep|keep doing|stay with|go with) (?:that|this|it|so)|"
+    r"(?:do|keep|have|leave|want|make) (?:that|this|it|things|them) "
+    r"(?:(?:in )?(?:that|this|the same) (?:way|order|format|style)|like (?:that|this)|so))"
     r"(?: (?:(?:for|in|on|at|with|to) )?(?:(?:every|each|all|my) )*[a-z]+)?[\s,]*(?:please)?[\s,]*|"
-    r"[\s,，]*(?:[就都请一直]|之后)*(?:这样|这么|照这个|按这个|照此|如此|保持)(?:来|做|办|写|弄|着)?(?:就好|就行|吧|了)?[\s,，]*"
+    r"[\s,，]*(?:(?:[给帮替]我)?[写发做弄出画讲排][^,，。]{1,6})?(?:[就都请也一直]|之后|一律|要|得)*"
+    r"(?:这样|这么|照这个|按这个|照此|如此|保持)(?:来|做|办|写|弄|着|子)?(?:就好|就行|吧|了)?[\s,，]*"
 )
 _ABOUT_SELF = re.compile(
     r"(?<![给帮替跟对叫让向为陪问教])我(?!的?(?:周报|邮件|文案|稿))|(?<![a-z])(?:my|i'm|i am|i have|i've)(?![a-z])"

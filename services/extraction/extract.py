@@ -5,8 +5,8 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime
 
 from events.model import Assertion, Candidate, Evidence, Frozen, Message, Origin, Suppression, Turn, TurnStatus
-from services.extraction.anaphora import with_antecedent, with_recalled
-from services.extraction.attributes import match_attributes, subject_name
+from services.extraction.anaphora import names_nothing, orders_it, with_antecedent, with_object, with_recalled
+from services.extraction.attributes import match_attributes
 from services.extraction.colouring import coloured, only_standing
 from services.extraction.confidence import confidence_of, importance_of
 from services.extraction.cues import has, starts
@@ -17,8 +17,10 @@ from services.extraction.frames import match_frames
 from services.extraction.jobs import match_jobs
 from services.extraction.marks import with_marks
 from services.extraction.material import own_words
+from services.extraction.naming import subject_name
 from services.extraction.normalise import Text, normalise
 from services.extraction.plans import match_plans
+from services.extraction.projects import in_project
 from services.extraction.proposal import Proposal
 from services.extraction.repair import Said, corrected, recalled, repaired, restated, succeeded
 from services.extraction.rules import match_rules
@@ -29,6 +31,7 @@ from services.extraction.wishes import suppressions
 from services.extraction.wording import without_emoji
 
 EXTRACTOR = "rules/1"
+_NOT_SO = re.compile(r"(?:or )?not(?: at all| really)?|as if|nope|才怪|骗你的|反话|个鬼")
 _OPENING = 30  # who speaks is said at the beginning
 _CHANGED = re.compile(r"现在|如今|不再|再也|(?<![a-z])(?:now|any ?more|no longer|these days)(?![a-z])")
 
@@ -64,20 +67,22 @@ def _of_message(turn: Turn, message: Message, text: Text, sense: Sense | None) -
     unread: list[tuple[int, Sentence]] = []
     read = sentences(own_words(text))
     for index, sentence in enumerate(read):
-        following = read[index + 1] if index + 1 < len(read) else None
         when = resolve(sentence.text, turn.occurred_at)
         ahead = when is not None and when.start > turn.occurred_at
-        for_good = (following is not None and only_standing(following)) or _goes_on(said, index, read, text)
+        previous = read[index - 1] if index else None
+        pointing = previous is not None and has("standing", sentence.text) and orders_it(sentence, previous)
+        for_good = pointing or _stays(index, read, text) or _goes_on(said, index, read, text)
         proposals = (
             []
             if only_standing(sentence) and index
             else _of_sentence(sentence, text, earlier, when, turn.occurred_at, for_good=for_good, ahead=ahead)
         )
         rest = sentence.without([(each.start, each.end) for each in proposals])
-        if rest is not None and not only_standing(rest):
+        if rest is not None and not only_standing(rest) and not names_nothing(rest.text):
             unread.append((index, rest))
         more: list[Said] = []
-        for proposal in proposals:
+        for each in proposals:
+            proposal = with_object(each, sentence, previous, text)
             whole = with_antecedent(proposal, [each.proposal for each in (*said, *more)])
             if whole is None and not index and _CHANGED.search(sentence.text):
                 whole = with_recalled(proposal, before)
@@ -93,6 +98,15 @@ def _of_message(turn: Turn, message: Message, text: Text, sense: Sense | None) -
     if sense is not None:
         said += [Said(index, found) for index, rest in unread for found in match_exemplars(rest, text, sense)]
     return [finished(each.proposal, each.index, read, text, message, turn_at=turn.occurred_at) for each in said]
+
+
+def _stays(index: int, read: Sequence[Sentence], text: Text) -> bool:
+    """Say whether what follows a sentence makes it a standing one: "always like that", also behind more such orders."""
+    if index + 1 >= len(read):
+        return False
+    following = read[index + 1]
+    joined = ";" in text.folded[read[index].end : following.start]
+    return only_standing(following) or (joined and not following.asks and _stays(index + 1, read, text))
 
 
 def _goes_on(said: Sequence[Said], index: int, read: Sequence[Sentence], text: Text) -> bool:
@@ -126,10 +140,11 @@ def finished(
         proposal,
         sentence,
         text,
-        doubted=following is not None and following.asks and starts("doubt", following.text),
-        for_good=following is not None and only_standing(following),
+        doubted=following is not None
+        and ((following.asks and starts("doubt", following.text)) or _NOT_SO.fullmatch(following.text) is not None),
+        for_good=_stays(index, read, text),
     )
-    shown = with_marks(without_emoji(colour), sentence, text)
+    shown = with_marks(in_project(without_emoji(colour), sentence, text), sentence, text)
     return _candidate(shown, message, text, resolve(sentence.text, turn_at), turn_at)
 
 

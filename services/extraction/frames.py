@@ -8,8 +8,8 @@ from typing import Self
 from pydantic import Field, model_validator
 
 from events.model import Frozen, Kind
-from services.extraction.attributes import subject_name
 from services.extraction.lexicon import expand, load, macros
+from services.extraction.naming import subject_name
 from services.extraction.normalise import Text
 from services.extraction.person import in_relative_clause, of_another
 from services.extraction.proposal import Proposal
@@ -40,6 +40,7 @@ _BY_VERB = (
     ("taste.music", re.compile(r"听|(?<![a-z])listen")),
     ("taste.reading", re.compile(r"读|(?<![a-z])read")),
 )
+_MADE_TO = "让叫请帮替劝逼"  # 别让我打语音: what somebody has the person do is no claim of theirs
 _NOMINAL = 3  # characters up to which a value that ends in 的 names a sort of thing
 _PREDICATE = re.compile(
     rf"(?!还有)(?:{macros()['adv']}|平时|最近)*(?:住|在|做|当|是|养|有|喜欢|爱|开|用|教|弹|会|擅长|负责|经营|属|换|戒|讨厌|不喜欢|不吃|不再|不喝|对|来自|姓|叫|毕业|打算|改|每)"
@@ -126,6 +127,8 @@ def _match(sentence: Sentence, text: Text) -> tuple[list[Proposal], list[tuple[i
                 if any(match.start() < end and start < match.end() for start, end in taken):
                     continue
                 if match.group().startswith("i") and in_relative_clause(sentence.text, match.start()):
+                    continue
+                if match.group().startswith("我") and sentence.text[max(0, match.start() - 1)] in _MADE_TO:
                     continue
                 if frame.drop:
                     taken.append(match.span())

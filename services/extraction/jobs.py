@@ -5,8 +5,8 @@ from collections.abc import Iterator
 from functools import lru_cache
 
 from events.model import Frozen, Kind
-from services.extraction.attributes import subject_name
 from services.extraction.lexicon import alternatives, expand, load, macros
+from services.extraction.naming import subject_name
 from services.extraction.normalise import Text
 from services.extraction.person import of_another
 from services.extraction.proposal import Proposal
@@ -14,7 +14,9 @@ from services.extraction.segment import Sentence
 from services.extraction.vocabulary import tool_of
 from services.extraction.wording import is_chinese, tidy_value, timeless
 
-_WORK_OF = re.compile(r"(?:^(?:all|whole|entire) | (?:tracking|tracker|management|keeping|lists?|log|planning)$)")
+_WORK_OF = re.compile(
+    r"(?:^(?:all|whole|entire) | (?:tracking|tracker|management|keeping|lists?|log|planning)$|writing$)"
+)
 _Pattern = re.Pattern[str]
 
 

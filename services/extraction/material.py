@@ -32,6 +32,7 @@ _WORK_ON = re.compile(
 )
 _SHOWN = re.compile(r"[印写刻标贴纹绣喷挂]着[:：]?$|(?:says|reads|printed|written|saying)(?: on it)?[:,]? ?$")
 _OWN_SPEECH = re.compile(r"我(?!们|的|是谁)[^,，。]{4,}")
+_RULES = re.compile(r"规则|要求|格式|偏好|风格|(?<![a-z])(?:rules?|style|format|preferences?)(?![a-z])")
 _NAME = 8  # a shorter quote is a name or a value
 
 
@@ -87,7 +88,8 @@ def _material(folded: str, mask: bytearray) -> Iterator[tuple[int, int]]:
         sentence = folded[position:stop][-_CONSIDERED:]
         if not mask[position] and not has("standing", sentence):
             fiction = has("fiction", sentence)
-            asks = mark is not None and mark.group().strip() in {":", "："} and has("process", sentence)
+            given = mark is not None and mark.group().strip() in {":", "："}
+            asks = given and (has("process", sentence) or (has("voiced", sentence) and not _RULES.search(sentence)))
             if fiction or asks:
                 aside = lexicon()["aside"].search(folded, stop)
                 end = aside.start() if aside else len(folded)

@@ -79,7 +79,8 @@ def match_rules(sentence: Sentence, text: Text, earlier: str | None, *, for_good
     about = shared[-1].name if shared else _announced(sentence, kept[0])
     if about is None and _ANAPHOR.search(sentence.text):
         about = earlier
-    found = [_rule(group, text, about, once=once) for group in groups]
+    aside = len(sentence.clauses) > 1
+    found = [_rule(group, text, about, once=once) for group in groups if not (aside and _points_only(group))]
     return [proposal for proposal in found if proposal is not None]
 
 
@@ -159,8 +160,6 @@ def _rule(clauses: list[Clause], text: Text, about: str | None, *, once: bool) -
     shown = text.shown[start + first : start + last].strip()
     if len(shown) < _SHORTEST or not any(char.isalnum() for char in shown):
         return None
-    if len(clauses) == 1 and _NAMELESS.search(folded[first:last]):
-        return None  # "never recommend them": what the clause before it says is the memory
     ruled = _respect(clauses, folded)
     named = topics(folded)
     topic = topic_of(named, ruled, folded) or about
@@ -190,6 +189,12 @@ def _of_form(topic: str | None, ruled: Respect | None, folded: str) -> bool:
     if topic == "reply":  # how answers look holds for every one of them; how one is spoken to is a taste
         return ruled is not None and ruled.name in _FORM_OF_REPLIES
     return topic in _ARTEFACTS or _MAKES.search(folded) is not None
+
+
+def _points_only(clauses: list[Clause]) -> bool:
+    """Say whether a wish only points: "…, never recommend them": what the clause before it says is the memory."""
+    start, end = tidy_span(clauses[0].text, 0, len(clauses[0].text))
+    return len(clauses) == 1 and _NAMELESS.search(clauses[0].text[start:end]) is not None
 
 
 def _respect(clauses: list[Clause], folded: str) -> Respect | None:

@@ -18,9 +18,10 @@ def match_statements(sentence: Sentence, text: Text) -> list[Proposal]:
     """Return the sentence itself as a claim where the person asked for it or where it touches a sensitive class."""
     asked = lexicon()["remember"].search(sentence.text)
     sensitive = sensitivity_of(sentence.text)
-    about_self = any(word in f" {sentence.text} " for word in _SELF) and not has("third", sentence.text[:6])
+    mine = any(word in f" {sentence.text} " for word in _SELF)
+    about_self = mine and not has("third", sentence.text[:6])
     told = asked is not None and (
-        about_self or is_chinese(sentence.text) or "please" in sentence.text or asked.start() < _FIRST
+        mine or is_chinese(sentence.text) or "please" in sentence.text or asked.start() < _FIRST
     )
     if not told and not (sensitive and about_self):
         return []

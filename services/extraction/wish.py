@@ -27,6 +27,10 @@ _DECREE = re.compile(
     r"(?:from now on|going forward|from here on(?: out)?|henceforth|starting (?:today|now)|by default|"
     r"as a (?:general )?rule),? (?!i(?:'| |$)|we(?:'| )|you(?:'| )|it(?:'| )|he |she |they |life |things )"
 )
+_ELLIPTIC = re.compile(  # "one-pot only from now on": the order has no verb
+    r"(?:(?:yes|yeah|yep|right|ok|okay|so|and),? )?"
+    r"(?:(?:only|just|nothing but|no) [a-z][a-z -]{1,40}|(?!i |we )[a-z][a-z -]{1,40} (?:only|please))"
+)
 _DECREE_ZH = re.compile(  # 以后 without a subject of its own is an order, whatever its verb
     r"(?:请|麻烦|那么?|好的?|你|[,，])*(?:以后|今后|往后|日后|从(?:今天|现在|下次|今|这次)(?:起|开始|往后|以后))[,，]?"
     r"(?!.*(?:我(?!的|们的)|他|她|大家|人|天气(?:好|会|就|变)|社会|能|会|可能|再说|机会|有空|见|聊|怎么|好了|希望|努力|加油|一定)).{4,}"
@@ -38,7 +42,9 @@ _RECURS = re.compile(
 _GENERAL = re.compile(
     r"(?:凡是?|只要|遇到|每当)?(?:你)?(?:跟|对|给|替|帮|问|回|找|陪|教)我[^,，。]{0,24}(?:的时候|时(?!间)|的话)|"
     r"问我[^,，。]{1,8}(?:的时候|时(?!间)|的话)?|(?:跟|和|对)我(?:说话|聊天|讲话|沟通|对话|讲)|"
-    r"我(?:问|说|让你|叫你|发|找|贴|提|写|用)[^,，。]{1,14}(?:的时候|时(?!间)|的话)"
+    r"我(?:问|说|让你|叫你|发|找|贴|提|写|用)[^,，。]{1,14}(?:的时候|时(?!间)|的话)|"
+    r"(?:[给帮替](?:我|我们)(?:写|做|画|发|推荐|找|出|整理|准备|讲|翻)的|(?:写|发|推荐|讲|做|念)给我的)[^,，。]{0,8}"
+    r"(?=.*(?:尽量|越[^,，。]+越|别|不要|要|最好|得|必须|就行|就好|控制))(?!.*了$)"
 )
 _WORD = re.compile(r"[a-z]+(?:'[a-z]+)?(?= [a-z0-9\"'“])")
 _AFTER_CUE = re.compile(r"^[\s,:]*(?:please |just |also |do )?")
@@ -128,6 +134,8 @@ def _wanted(whole: str, cued: str, *, directive: bool) -> bool:
     if is_chinese(whole) or has("strong", whole) or has("once", whole):
         told = has("narrative", cued)
         decreed = decreed or (not told and (has("decree", whole) or _DECREE_ZH.match(whole) is not None))
+        bare = lexicon()["standing"].sub("", whole).strip(" ,.")
+        decreed = decreed or _ELLIPTIC.fullmatch(bare) is not None
         return decreed or directive or (ruled and not told and _RECURS.search(whole) is None)
     # "always", "never", "stop" alone also cheer people up: they need something they are about.
     about = ruled or bool(topics(whole)) or has("polite", whole) or _MINE.search(whole) is not None

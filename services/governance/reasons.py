@@ -74,7 +74,11 @@ class Reason(StrEnum):
     )
     NEWER_STATEMENT = "newer_statement", "conflict", "A newer statement about the same thing."
     WITHDRAWN = "withdrawn", "conflict", "The person says that it is no longer so."
-    NOTHING_TO_WITHDRAW = "nothing_to_withdraw", "conflict", "A plan was called off that is not remembered."
+    NOTHING_TO_WITHDRAW = (
+        "nothing_to_withdraw",
+        "conflict",
+        "A plan was called off, or a wish taken back, that is not remembered.",
+    )
     STALE = "stale", "conflict", "An older statement than the one that is current."
     UNDECIDABLE = "undecidable", "conflict", "Contradicts a memory of the same moment; the person is asked."
     LOWER_CONFIDENCE = "lower_confidence", "conflict", "Contradicts a memory that was stated more surely."

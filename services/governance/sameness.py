@@ -23,6 +23,10 @@ _FILLER = re.compile(
     "an?|the|my|our|your|of|in|on|at|to|for|and|all|any|every|please|me|i|is|are|do|be|its?|just|also|always"
 )
 _CJK_FILLERS = re.compile(r"[的了吧呢啊呀嘛都就请我您你要把给也很]")
+_SORT = re.compile(  # stems that say what sort of thing a plan is about, not what it is about
+    "cours|class|lesson|trip|plan|thing|idea|visit|holiday|vacat|project|tour|event|book|ticket|session|journey|"
+    "adventur|scheme|whole|weekend|week|day|that|this|big"
+)
 _FEWEST = 3
 _NEGATION_CHARS = "不别没勿无非莫"
 _NEGATION = re.compile(f"not?|never|without|stop|avoid|[a-z]+n't|[{_NEGATION_CHARS}]")
@@ -110,6 +114,12 @@ def within(part: str, whole: str) -> bool:
     words = tokens_of(part)
     rest_of = iter(tokens_of(whole))
     return len(words) >= _FEWEST - 1 and all(word in rest_of for word in words)
+
+
+def names(part: str, whole: str) -> bool:
+    """Say whether what one text calls a thing is that of another: "the sailing course" of "learn to sail"."""
+    words = [word for word in tokens_of(part) if not _SORT.fullmatch(word)]
+    return bool(words) and not _HAS_CJK.search(part) and set(words) <= set(tokens_of(whole))
 
 
 def same_thing(one: Claim, other: Claim) -> bool:

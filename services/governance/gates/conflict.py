@@ -3,7 +3,7 @@
 from events.model import Assertion, Candidate, Claim, Kind, Outcome
 from services.governance.reasons import Reason
 from services.governance.renewal import renews
-from services.governance.sameness import covers, same_thing, same_value, within
+from services.governance.sameness import covers, names, same_thing, same_value, within
 from services.governance.view import Living, Ruling, View, Writing, rule
 
 _WISHES = frozenset({Kind.PREFERENCE, Kind.FORMAT})
@@ -18,7 +18,7 @@ def conflict(candidate: Candidate, view: View) -> Ruling | None:
     """
     against = rivals(candidate, view)
     if not against:
-        withdrawn = candidate.kind is Kind.PLAN and not candidate.positive
+        withdrawn = not candidate.positive and (candidate.kind is Kind.PLAN or _of_a_wish(candidate))
         return rule(Outcome.WORKING_ONLY, Reason.NOTHING_TO_WITHDRAW) if withdrawn else None
     latest = max(against, key=lambda living: (living.occurred_at, living.recorded_at))
     # Authority outranks recency: what its owner says of a key replaces what anybody else said of it, whenever that was.
@@ -39,6 +39,11 @@ def rivals(candidate: Candidate, view: View) -> list[Living]:
     """Return the memories a candidate cannot be true beside: those of its key, else the closest that one corrects."""
     against = [living for living in view.living if contradicts(candidate, living.claim)]
     return against or _named(candidate, view) or _renewed(candidate, view)
+
+
+def _of_a_wish(candidate: Candidate) -> bool:
+    """Say whether a candidate does nothing but take an earlier wish back, whose words it names."""
+    return candidate.kind in _WISHES and candidate.key is None and candidate.replaces is not None
 
 
 def _named(candidate: Candidate, view: View) -> list[Living]:
@@ -73,7 +78,7 @@ def contradicts(candidate: Claim, claim: Claim) -> bool:
     """Say whether a new claim cannot be true beside a memory."""
     opposite = candidate.positive != claim.positive
     if candidate.kind is Kind.PLAN and not candidate.positive and (claim.kind is Kind.PLAN or claim.key in _PURSUED):
-        return opposite and covers(claim, candidate)
+        return opposite and (covers(claim, candidate) or names(candidate.value, claim.value))
     if _forbids(candidate, claim):
         return True
     if not same_thing(candidate, claim):

@@ -8,10 +8,15 @@ from services.governance.reasons import Reason
 from services.governance.view import Ruling, View, rule
 
 _OVERRIDE = re.compile(
-    r"(?:ignore|disregard|forget|override|bypass)[a-z ]{0,20}(?:previous|earlier|prior|above|all|your|system)"
-    r"[a-z ]{0,20}(?:rules?|instructions?|prompts?|guidelines?|polic(?:y|ies))|system prompt|"
+    r"(?:ignore|disregard|forget|override|bypass|drop|break|switch off|turn off|disable|get around|work around)"
+    r"[a-z ]{0,20}"
+    r"(?:(?:previous|earlier|prior|above|all|any|every|your|system|safety|security)[a-z ]{0,20}(?:rules?|instructions?|"
+    r"prompts?|guidelines?|polic(?:y|ies)|restrictions?|filters?|safeguards?|limits?|checks?)|safeguards|guardrails)|"
+    r"system prompt|"
     r"you are now (?:in|an? )|developer mode|jailbreak|"
-    r"(?:忽略|无视|忘掉|绕过|跳过|不要理会)[^,，。]{0,10}(?:之前|以上|前面|所有|全部|系统|原来)[^,，。]{0,8}(?:规则|指令|提示|设定|限制|要求)|"
+    r"(?:忽略|无视|忘掉|绕过|绕开|跳过|突破|关掉|关闭|解除|不要理会|别管|不用管)[^,，。]{0,10}"
+    r"(?:(?:之前|以上|前面|所有|全部|任何|一切|系统|原来|安全|内容)[^,，。]{0,8}(?:规则|指令|提示|设定|限制|要求|审查|过滤|审核|规范)|"
+    r"安全(?:限制|规则|审查|检查))|"
     r"系统提示|开发者模式|越狱"
 )
 _ACT = re.compile(
@@ -25,6 +30,14 @@ _UNASKED = re.compile(
 _MONEY_OR_HARM = re.compile(
     r"transfer|pay(?:ment)?|wire|delete|grant|admin|authori[sz]ed|credential|secret|password|api key|private key|"
     r"转账|付款|支付|删除|授权|管理员|密钥|密码|口令|令牌|凭证|提现|汇款"
+)
+_ANYBODY = re.compile(
+    r"(?<![a-z])(?:any(?:one|body)|whoever|every(?:one|body)|strangers?)(?![a-z])|"
+    r"任何人|不管谁|不论谁|无论谁|谁(?:都|来|问|要)|所有人|陌生人"
+)
+_SECRETS = re.compile(
+    r"(?<![a-z])(?:credentials?|secrets?|passwords?|passcodes?|(?:api|private|access|secret) keys?|tokens?)(?![a-z])|"
+    r"密钥|密码|口令|令牌|私钥|凭证"
 )
 # Invisible characters that break words apart; the joiner of emoji and the selector of their colour are ordinary.
 _HIDDEN = re.compile("[\u200b\u2060\u2061-\u2064\u00ad\u202a-\u202e\u2066-\u2069\U000e0001-\U000e007f]")
@@ -46,6 +59,8 @@ def _dangerous(candidate: Candidate) -> bool:
     said = plain(f"{candidate.content}\n{candidate.value}")
     if _OVERRIDE.search(said):
         return True
+    if candidate.positive and _ANYBODY.search(said) and _SECRETS.search(said):
+        return True  # to hand out secrets to whoever asks
     return bool(_MONEY_OR_HARM.search(said) and (_ACT.search(said) or _UNASKED.search(said)))
 
 

@@ -114,3 +114,19 @@ def test_identical_candidates_leave_one_memory(count: int) -> None:
         person.judges(a_candidate(SAID), a_turn(SAID))
     outcomes = [ruling.outcome for ruling in person.rulings]
     assert outcomes == [Writing.ACCEPT, *[Writing.REINFORCE] * (count - 1)]
+
+
+@pytest.mark.parametrize(
+    ("wished", "withdrawn"),
+    [
+        ("Always close your mails to me with a proverb.", "You can drop the proverbs now."),
+        ("每次回答结尾给我讲个冷笑话。", "冷笑话可以停了。"),
+    ],
+)
+def test_a_wish_that_is_taken_back_ends_the_one_there_is_and_says_nothing_else(wished: str, withdrawn: str) -> None:
+    """Without the wish, its withdrawal is an errand and no memory."""
+    person, other = Person(), Person()
+    person.says(wished, withdrawn)
+    other.says(withdrawn)
+    assert len(person.replaced) == 1
+    assert not other.living

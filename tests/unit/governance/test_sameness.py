@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from services.governance.sameness import normal_value, tag_basis, topic_basis
+from services.governance.sameness import names, normal_value, tag_basis, topic_basis
 from tests.unit.governance.make import a_candidate, a_message
 
 SAID = a_message("x")
@@ -71,3 +71,18 @@ def test_a_topic_is_the_key_and_without_one_what_is_said(
     """What a tombstone keeps of a keyed memory tells its key and no value."""
     left, right = (a_candidate(a_message("x"), **each) for each in (one, other))
     assert (topic_basis(left) == topic_basis(right)) is same
+
+
+@pytest.mark.parametrize(
+    ("part", "whole", "same"),
+    [
+        ("sailing course", "learn to sail this summer", True),
+        ("the Norwich move", "moving to Norwich in May", True),
+        ("trip", "a trip to Rome", False),
+        ("Rome trip", "moving to Norwich in May", False),
+        ("陶艺课", "五月去学陶艺", False),
+    ],
+)
+def test_a_plan_is_named_by_its_own_words(part: str, whole: str, *, same: bool) -> None:
+    """What sort of thing a plan is ("course", "trip") names none, whatever the form of the other words."""
+    assert names(part, whole) is same
