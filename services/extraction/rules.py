@@ -25,6 +25,7 @@ _POINTING = re.compile(
 _REFERS = re.compile(
     r"(?:照|按|用|以|依)(?:着)?(?:这个|这种|这样|这套|此|上述|上面)|(?:that|this|the same) (?:way|order|format|style)"
 )
+_OF_BEFORE = re.compile(r"^ ?(?:but )?(?:please )?keep (?:them|it|those)(?![a-z])")
 _WHENEVER = re.compile(r"(?:whenever|when|if|every time|each time|any ?time)(?![a-z])[^,]*$")
 _ANNOUNCES = re.compile(
     r"(?<![a-z])(?:about|regarding|as for|concerning|when it comes to)(?![a-z])|关于|说到|至于|的事|这块|方面"
@@ -100,6 +101,7 @@ def _kept(sentence: Sentence, tempos: list[Tempo], *, once: bool) -> list[Clause
     last = len(clauses) - 1
     while first > 0 and (
         _bare(clauses[first])
+        or _OF_BEFORE.search(clauses[first].text)
         or _REFERS.search(clauses[first].text)
         or (first == last and _WHENEVER.match(clauses[first].text.strip()))
         or _CONDITION.match(clauses[first - 1].text.strip())

@@ -14,6 +14,10 @@ _CLAUSE = re.compile(
     r"\s(?=and (?:i|i'm|i've|my|we|please)(?![a-z]))|(?=但是|不过|可是)"
 )
 _PARTICLE = re.compile(r"(?:吗|呢|么)[~～\s]*$")
+_ADDRESS = re.compile(  # how one wants to be called is wanted for good, also as a question
+    r"(?:call|address) me (?!an? |when|back|later|at|on|if|tomorrow|today|tonight|in )|"
+    r"(?:叫|喊|称呼)我(?!起床|一声|的|什么)"
+)
 _LONGEST = 600
 
 
@@ -114,7 +118,7 @@ def _clauses(text: str, offset: int) -> list[Clause]:
 
 
 def _asks(text: str, mark: str) -> bool:
-    if has("polite", text) and has("standing", text):
+    if has("polite", text) and (has("standing", text) or _ADDRESS.search(text)):
         return False  # a polite request for good is a wish, not a question
     if any(char in "?？" for char in mark) or _PARTICLE.search(text):
         return True

@@ -46,6 +46,13 @@ _GENERAL = re.compile(
     r"(?:[给帮替](?:我|我们)(?:写|做|画|发|推荐|找|出|整理|准备|讲|翻)的|(?:写|发|推荐|讲|做|念)给我的)[^,，。]{0,8}"
     r"(?=.*(?:尽量|越[^,，。]+越|别|不要|要|最好|得|必须|就行|就好|控制))(?!.*了$)"
 )
+_HABIT = re.compile(  # "I come off shift at seven, so …": what is done because of how the person lives is done for good
+    r"(?:because |since |as )?i (?:always |usually |never |only |don't |do not |can't |cannot |mostly |hardly )?"
+    r"(?:come|work|sleep|get|keep|run|take|live|drive|read|write|teach|play|use|eat|drink|prefer|start|finish|open|close|stand|"
+    r"travel|commute|cook|speak|listen|walk|cycle|own|raise|grow|share)(?![a-z])|"
+    r"我(?:平时|一般|每[天周晚]|都|只|从?不|常|总|向来|一直)"
+)
+_SO = re.compile(r"\s*(?:and )?so (?:please )?|\s*(?:所以|因此|那就?)(?:请|麻烦)?(?:你)?")
 _WORD = re.compile(r"[a-z]+(?:'[a-z]+)?(?= [a-z0-9\"'“])")
 _AFTER_CUE = re.compile(r"^[\s,:]*(?:please |just |also |do )?")
 _INFLECTED = re.compile(r"(?:[a-z]{3}ing|[a-z]{3}ed|[a-z]{3}ly|ness|tion|[^su]s)$")
@@ -69,6 +76,8 @@ def is_wish(sentence: Sentence, tempos: list[Tempo]) -> bool:
         return _wanted(whole, cued or whole, directive=directive)
     if has("process", body[:14]):
         return False
+    if _HABIT.match(body) and any(_follows(clause.text) for clause in sentence.clauses[1:]):
+        return not has("uncertain", whole) and not has("state", sentence.clauses[0].text)
     return _general_zh(whole, body, directive=directive) if is_chinese(whole) else _general_en(sentence, body)
 
 
@@ -97,6 +106,12 @@ def _general_en(sentence: Sentence, body: str) -> bool:
 def _rules_something(whole: str, *, setting: bool) -> bool:
     loose = frozenset({"choice", "order"} if setting else {"choice", "order", "hours"})
     return respect(whole, without=loose) is not None
+
+
+def _follows(clause: str) -> bool:
+    """Say whether a clause draws an order from the one before it."""
+    so = _SO.match(clause)
+    return so is not None and directs(clause[so.end() :])
 
 
 def directs(clause: str) -> bool:

@@ -12,10 +12,18 @@ _KEYWORD = (
     r"pass\s?-?(?:word|wd|phrase|code)s?|pwd|passwd|secret(?:[ _-]?key)?|api[ _-]?key|access[ _-]?(?:key|token)|"
     r"auth[ _-]?(?:token|key)|private[ _-]?key|[a-z_]{0,30}_(?:token|secret|key|password|pwd|pass)|token|credentials?))"
 )
+_LOCKED = (
+    r"(?:front |back |side )?(?:doors?|alarm|gates?|garage|lock\s?box|safe|lockers?|vault|padlock|bike lock|keypad|"
+    r"key\s?safe|strongbox|briefcase|suitcase)"
+)
 _CODE_KEYWORD = (
     rf"(?:验证码|驗證碼|校验码|动态码|短信码|取件码|解锁码|{_EDGE}(?:"
-    r"pin(?:\s?code)?|otp|(?:verification|security|one[- ]time|unlock|door|"
-    r"access|2fa)\s?(?:code|passcode|pin)))"
+    r"pin(?:\s?code)?|otp|(?:verification|security|one[- ]time|unlock|access|2fa)\s?(?:code|passcode|pin)|"
+    rf"{_LOCKED}(?:'s)?\s(?:code|passcode|pin|combination)|(?:code|combination)s?\s(?:for|to|of|on)\s"
+    rf"(?:the|my|our|his|her|their)\s(?:[a-z]{{1,12}}\s)?{_LOCKED}|combination))"
+)
+_WHOSE = (  # "the alarm code at the shop is …", "the PIN for my card is …"
+    r"(?:\s(?:at|for|of|to|in|on)\s(?:the|my|our|his|her|their)(?:\s[a-z]{2,14}){1,3}?)?"
 )
 # Words that may stand between the keyword and its value: "password for later: …", "密码给你：…", "密码已经改成 …".
 _BETWEEN = (
@@ -40,12 +48,13 @@ _QUOTED = re.compile(_KEYWORD + _BETWEEN_ZH + r"(?:" + _COLON + "|" + _IS + r")"
 _MIXED = re.compile(_ZH_KEYWORD + _BETWEEN_ZH + r"(?:" + _COLON + "|" + _IS + ")" + _MIXED_VALUE)
 _CODE = re.compile(
     _CODE_KEYWORD
+    + _WHOSE
     + _BETWEEN
     + r"(?:"
     + _COLON
     + "|"
     + _IS
-    + r"|\s{0,3})(?P<value>[0-9]{3,8}(?:[ -][0-9]{2,4})?)(?![0-9])",
+    + r"|\s{0,3})(?P<value>[0-9]{3,8}(?:[ -][0-9]{2,4})?|[0-9]{1,3}(?:[ -][0-9]{1,3}){2,3})(?![0-9])",
     re.IGNORECASE,
 )
 _CODE_FIRST = re.compile(

@@ -18,7 +18,7 @@ def conflict(candidate: Candidate, view: View) -> Ruling | None:
     """
     against = rivals(candidate, view)
     if not against:
-        withdrawn = not candidate.positive and (candidate.kind is Kind.PLAN or _of_a_wish(candidate))
+        withdrawn = _of_a_wish(candidate) or (candidate.kind is Kind.PLAN and not candidate.positive)
         return rule(Outcome.WORKING_ONLY, Reason.NOTHING_TO_WITHDRAW) if withdrawn else None
     latest = max(against, key=lambda living: (living.occurred_at, living.recorded_at))
     # Authority outranks recency: what its owner says of a key replaces what anybody else said of it, whenever that was.
@@ -42,7 +42,7 @@ def rivals(candidate: Candidate, view: View) -> list[Living]:
 
 
 def _of_a_wish(candidate: Candidate) -> bool:
-    """Say whether a candidate does nothing but take an earlier wish back, whose words it names."""
+    """Say whether a candidate does nothing but take back an earlier wish, or ban, whose words it names."""
     return candidate.kind in _WISHES and candidate.key is None and candidate.replaces is not None
 
 
@@ -52,11 +52,12 @@ def _named(candidate: Candidate, view: View) -> list[Living]:
     if old is None or candidate.kind is Kind.PLAN:
         return []
     gone = candidate.model_copy(update={"value": old})
+    banned = _of_a_wish(candidate) and candidate.positive
     lasting = (each for each in view.living if each.claim.kind not in _PASSING and each.claim.scope == candidate.scope)
     return [
         each
         for each in lasting
-        if each.claim.positive
+        if each.claim.positive is not banned
         and (covers(each.claim, gone) or covers(each.claim.model_copy(update={"value": each.claim.content}), gone))
     ]
 

@@ -59,8 +59,8 @@ def _dangerous(candidate: Candidate) -> bool:
     said = plain(f"{candidate.content}\n{candidate.value}")
     if _OVERRIDE.search(said):
         return True
-    if candidate.positive and _ANYBODY.search(said) and _SECRETS.search(said):
-        return True  # to hand out secrets to whoever asks
+    if _ANYBODY.search(said) and (_UNASKED.search(said) or (candidate.positive and _SECRETS.search(said))):
+        return True  # to hand out secrets to whoever asks, or anything to anybody without a question
     return bool(_MONEY_OR_HARM.search(said) and (_ACT.search(said) or _UNASKED.search(said)))
 
 

@@ -20,6 +20,11 @@ SECRETS = [
     ("postgres://bob:s3cr3tpw@db.internal/app", "s3cr3tpw", "password"),
     ("验证码是 482913，五分钟内有效", "482913", "one_time_code"),
     ("your verification code is 771204", "771204", "one_time_code"),
+    ("The alarm code at the shop is 4417, write it down", "4417", "one_time_code"),
+    ("our lock box combination is 7714", "7714", "one_time_code"),
+    ("the code for the garage is 5512", "5512", "one_time_code"),
+    ("the PIN for my card is 0042", "0042", "one_time_code"),
+    ("the safe's combination: 12-34-56", "12-34-56", "one_time_code"),
     ("换成 sk-fake-9QdT2mZxW7LrB4vKp0HnYc3E 之后就好了", "sk-fake-9QdT2mZxW7LrB4vKp0HnYc3E", "api_key"),
     ("key是sk-proj-AbCdEfGh1234567890abcd用它", "sk-proj-AbCdEfGh1234567890abcd", "api_key"),
     (f"the key sk-ant-{FAKE}.", f"sk-ant-{FAKE}", "api_key"),
@@ -59,6 +64,10 @@ ORDINARY = [
     "task-force-on-climate-change-2030",
     "1234567890123456",
     "forgot your password? reset it here",
+    "source code at the shop is 4417 lines long",
+    "building code 2021 says otherwise",
+    "a combination of 40 and 60",
+    "the safe is 120 kg",
 ]
 HOSTILE = ["1 ", "1", "password ", "密码", "密码：a1b2", "eyJ", "sk-", "://a:", "-----BEGIN PRIVATE KEY-----", "a_"]
 
