@@ -130,6 +130,9 @@ def _exported(scope: Scope, view: MemoryView, reader: TokenRole) -> ExportedMemo
         valid_from=view.valid_from,
         valid_until=view.valid_until,
         sources=view.sources if reader is TokenRole.PERSON else (),
+        visibility=view.visibility if reader is TokenRole.PERSON else None,
+        project=view.project if reader is TokenRole.PERSON else None,
+        task_id=view.task_id if reader is TokenRole.PERSON else None,
     )
 
 

@@ -32,7 +32,8 @@ class ExportHead(Frozen):
 class ExportedMemory(Frozen):
     """One line of an export: one version of one memory; version 0 is a candidate that is held.
 
-    `person` is our id of the person, never the caller's. `sources` are given to the person only.
+    `person` is our id of the person, never the caller's. `sources`, and which project and task it is for, are given to
+    the person only.
     """
 
     memory_id: MemoryId
@@ -51,6 +52,9 @@ class ExportedMemory(Frozen):
     valid_from: datetime | None
     valid_until: datetime | None
     sources: tuple[Source, ...]
+    visibility: Literal["private", "project"] | None = None
+    project: str | None = None
+    task_id: str | None = None
 
 
 class ExportTail(Frozen):

@@ -137,6 +137,27 @@ async def test_projects_do_not_replace_each_other(doors: Doors) -> None:
     assert {each["status"] for each in listed} == {"active"}
 
 
+@pytest.mark.parametrize(
+    ("said", "project", "word"),
+    [
+        pytest.param("北风项目里代码统一用制表符缩进。", "北風", "制表符", id="zh"),
+        pytest.param("For project Falcon, always use tabs for indentation.", "FALCON", "indentation", id="en"),
+    ],
+)
+async def test_a_rule_for_a_project_that_the_person_names_is_read_there(
+    doors: Doors, said: str, project: str, word: str
+) -> None:
+    """Said in private, it is for the agents of that project, however they write its name, and for no others."""
+    plant, backend = doors.plant, doors.plant.composition.backend
+    memory = await plant.remember(doors.scopes["agent"], said, "好的 ok")
+    there = await backend.bound(doors.scopes["person"], project, None)
+    context = await backend.context(there, ContextRequest(query=said, role=RecallRole.CHAT))
+    assert [each.memory_id for each in context.memories] == [memory]
+    assert word in context.text
+    for who in ("atlas", "boreas"):
+        assert (await doors.call(who, "GET", f"/v1/memories/{memory}")).status_code == 404
+
+
 async def test_an_id_of_a_turn_is_another_turn_in_another_project(doors: Doors) -> None:
     """Nobody learns by its id that a turn was said elsewhere, or what became of it."""
     answers = {who: (await doors.call(who, "GET", "/v1/turns/t1")).status_code for who in ("agent", "atlas", "boreas")}

@@ -26,6 +26,7 @@ from events.model import (
     MEMORY_PART,
     Accepted,
     Assertion,
+    Audience,
     CommandId,
     EventId,
     Expired,
@@ -41,12 +42,14 @@ from events.model import (
     NotWritten,
     Origin,
     Outcome,
+    ProjectId,
     Reinforced,
     Role,
     Scope,
     Separated,
     SessionId,
     Superseded,
+    TaskId,
     Tiered,
     Tombstoned,
     TurnConsidered,
@@ -328,10 +331,19 @@ class Person:
             importance=self.random.randint(0, 1000),
             cites=self.said[turn][: self.random.randint(0, 2)],
             explicit=self.random.random() < 0.3,
+            audience=self._audience(),
         )
         body = self.index[memory, version] = self._index()
         parts = (Part(MEMORY_PART, self._memory(), key), Part("index", body, key))
         return NewEvent(event, NOW + timedelta(seconds=self.random.randint(0, 9)), parts)
+
+    def _audience(self) -> Audience:
+        """Draw whom something is for: mostly everybody, else one of two projects, one of two tasks, or both."""
+        ids = (None, None, UUID(int=1), UUID(int=2))
+        project, task = self.random.choice(ids), self.random.choice(ids)
+        return Audience(
+            project=None if project is None else ProjectId(project), task=None if task is None else TaskId(task)
+        )
 
     def _memory(self) -> MemoryBody:
         return MemoryBody(
@@ -363,6 +375,7 @@ class Person:
             kind=Kind.FACT,
             cites=self.said[turn][:1],
             held_until=NOW + timedelta(days=7) if held else None,
+            audience=self._audience(),
         )
 
 

@@ -76,6 +76,25 @@ async def table(stores: Stores, scope: Scope) -> tuple[Truth, int | None]:
     }, applied
 
 
+async def readers(stores: Stores, scope: Scope) -> dict[str, tuple[str, str]]:
+    """Read whom each version is for, raw, by the event that brought it."""
+    async with stores.owner.connection() as connection:
+        rows = await connection.fetch(
+            "select event_id, project, task from facts.memory where subject_id = $1", scope.subject_id
+        )
+    return {str(row["event_id"]): (str(row["project"]), str(row["task"])) for row in rows}
+
+
+def told(events: Sequence[StoredEvent]) -> dict[str, tuple[str, str]]:
+    """Say from the bare envelopes whom each version is for."""
+    named = {
+        str(each.event_id): each.document["audience"]
+        for each in events
+        if each.type == "accepted" or (each.type == "not_written" and each.document["outcome"] == "held")
+    }
+    return {event: (str(its.get("project")), str(its.get("task"))) for event, its in named.items()}
+
+
 async def stream_of(stores: Stores, scope: Scope) -> list[StoredEvent]:
     async with stores.projector.connection() as connection:
         return await read_stream(connection, scope, memory_stream(scope.subject_id))
@@ -116,6 +135,7 @@ async def test_facts_equal_the_naive_fold(stores: Stores, log: EventLog, seed: i
         for person in people:
             events = await stream_of(stores, person.scope)
             assert await table(stores, person.scope) == (truth(events), events[-1].version if events else None)
+            assert await readers(stores, person.scope) == told(events)
     assert crashes > 0
 
 
