@@ -85,6 +85,13 @@ begin
       name);
   end loop;
 end $$;
+-- a summary is read where its session is
+create policy reach on {schema}.summary as restrictive for select to cenotaph_reader using (
+  exists (select from {schema}.turn t where t.session_id = summary.session_id and t.subject_id = summary.subject_id
+    and t.tenant_id = summary.tenant_id));
+create policy reach on {schema}.summary_item as restrictive for select to cenotaph_reader using (
+  exists (select from {schema}.turn t where t.session_id = summary_item.session_id
+    and t.subject_id = summary_item.subject_id and t.tenant_id = summary_item.tenant_id));
 create policy reach on {schema}.turn as restrictive for select to cenotaph_reader using (
   (select current_setting('cenotaph.project')::uuid) in ('00000000-0000-0000-0000-000000000000', project)
   and (task is null or (select current_setting('cenotaph.task')::uuid) in ('00000000-0000-0000-0000-000000000000', task)));

@@ -61,6 +61,8 @@ end $$;
 create policy reach on {schema}.task as restrictive for select to cenotaph_reader using (
   (select current_setting('cenotaph.project')::uuid) in ('00000000-0000-0000-0000-000000000000', project)
   and (select current_setting('cenotaph.task')::uuid) in ('00000000-0000-0000-0000-000000000000', 'ffffffff-ffff-ffff-ffff-ffffffffffff', task_id));
+create policy reach on {schema}.item as restrictive for select to cenotaph_reader using (
+  exists (select from {schema}.task t where t.task_id = item.task_id and t.tenant_id = item.tenant_id));
 grant usage on schema {schema} to cenotaph_reader, cenotaph_projector, cenotaph_prober, cenotaph_eraser;
 grant select on all tables in schema {schema} to cenotaph_reader, cenotaph_prober, cenotaph_eraser;
 grant select, insert, update, delete on all tables in schema {schema} to cenotaph_projector;

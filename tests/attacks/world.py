@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from uuid import UUID, uuid4
 
-from events.model import MemoryId, Scope, SubjectId
+from events.model import MemoryId, Scope, SessionId, SubjectId
 from services.access.rights import TokenRole
 from services.wire.facts import SystemFact
 from services.wire.memories import MemoryStatus
@@ -150,6 +150,11 @@ async def _work(plant: Plant, victim: Victim) -> None:
     assert outcome is not None
     victim.note("memory", *(verdict.memory_id for verdict in outcome.verdicts))
     victim.note("fact", fact.fact_id)
+
+    session = await (await plant.composition.vault("keeper").keyring(scope)).find(("session", "s1"))
+    assert session is not None
+    assert await plant.composition.summaries.refresh(scope, SessionId(session), every=1) == "written"
+    await plant.follow()
 
     lines = [line async for line in backend.export(scope, "download")]
     victim.note("export", json.loads(lines[0])["export_id"])

@@ -113,8 +113,6 @@ ENVELOPES: Final = MappingProxyType[str, Probe](
         "projections.working:keys_resting_on": lambda a: working.keys_resting_on(
             a.connection, a.scope, a.ids.memories, a.ids.messages
         ),
-        "projections.tasks:read_task": lambda a: tasks.read_task(a.connection, a.scope, a.ids.task),
-        "projections.sessions:messages_by_id": lambda a: sessions.messages_by_id(a.connection, a.scope, a.ids.messages),
     }
 )
 """What reads envelopes and ciphertexts of one person, without content: another person's is not there. How far a
@@ -150,6 +148,8 @@ PERSONAL: Final = MappingProxyType[str, Probe](
         "projections.summaries:read_summary": lambda a: summaries.read_summary(
             a.connection, a.scope, a.ids.sessions[0]
         ),
+        "projections.tasks:read_task": lambda a: tasks.read_task(a.connection, a.scope, a.ids.task),
+        "projections.sessions:messages_by_id": lambda a: sessions.messages_by_id(a.connection, a.scope, a.ids.messages),
         "projections.tasks:recent_tasks": lambda a: tasks.recent_tasks(a.connection, a.scope, 50),
         "projections.tasks:rounds_of": lambda a: tasks.rounds_of(a.connection, a.scope, a.ids.series, 50),
         "services.access.permission:_injected": lambda a: permission._injected(a.connection, a.scope, a.ids.turns),

@@ -80,6 +80,7 @@ class Person:
     held: list[MemoryId] = field(default_factory=list)
     keys: dict[MemoryId, list[KeyId]] = field(default_factory=dict)
     said: dict[TurnId, tuple[MessageId, ...]] = field(default_factory=dict)
+    sessions: dict[TurnId, SessionId] = field(default_factory=dict)
     spoken: dict[MessageId, KeyId] = field(default_factory=dict)
     index: dict[tuple[MemoryId, int], IndexBody] = field(default_factory=dict)
     fenced: list[tuple[EventId, tuple[KeyId, ...]]] = field(default_factory=list)
@@ -133,7 +134,8 @@ class Person:
             for message, key in keys.items()
         )
         self.spoken |= {message: key.key_id for message, key in keys.items()}
-        event = TurnFinalized(turn_id=turn, session_id=SessionId(uuid4()), status=TurnStatus.COMPLETED, messages=heads)
+        session = self.sessions[turn] = SessionId(uuid4())
+        event = TurnFinalized(turn_id=turn, session_id=session, status=TurnStatus.COMPLETED, messages=heads)
         await self.append(turns_stream(self.scope.subject_id), NewEvent(event, NOW, parts))
         self.said[turn] = messages
 
@@ -263,7 +265,7 @@ class Person:
     async def sum_up(self, turn: TurnId) -> None:
         """Write a summary that may rest on a memory and a message."""
         living = [self.random.choice(list(self.living))] if self.living else []
-        session, events, keys = await self.desk.sum_up(tuple(living), self.said[turn][:1])
+        session, events, keys = await self.desk.sum_up(self.sessions[turn], tuple(living), self.said[turn][:1])
         command = await self.append(summary_stream(session), *events)
         if keys:
             self.fenced.append((event_id_of(command, 1), keys))

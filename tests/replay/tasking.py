@@ -129,11 +129,11 @@ class Desk:
         return task.task_id, [NewEvent(self.random.choice(ended), NOW), NewEvent(cleared, NOW)], cleared.keys
 
     async def sum_up(
-        self, memories: tuple[MemoryId, ...], messages: tuple[MessageId, ...]
+        self, session: SessionId, memories: tuple[MemoryId, ...], messages: tuple[MessageId, ...]
     ) -> tuple[SessionId, list[NewEvent], tuple[KeyId, ...]]:
-        """Write a summary of a session, old or new; the texts of the one before it expire beside that."""
+        """Write a summary of this session, or of one that has one; the texts of the one before it expire with that."""
         known = list(self.sessions)
-        session = self.random.choice(known) if known and self.random.random() < 0.6 else SessionId(uuid4())
+        session = self.random.choice(known) if known and self.random.random() < 0.6 else session
         lines = tuple(
             SummaryLine(item_id=ItemId(uuid4()), slot=slot, memories=memories, messages=messages)
             for slot in self.random.sample(list(SummarySlot), self.random.randint(0, 3))
