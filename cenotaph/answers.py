@@ -304,6 +304,7 @@ class Receipt(Answer):
     injected_turns: tuple[str, ...]
     requested_at: datetime
     propagated_at: datetime | None
+    unasked: str | None = None
     statement: str | None
     signature: str | None
     signing_key: str | None

@@ -202,10 +202,13 @@ class Vault:
             born: datetime | None = await connection.fetchval("select min(created_at) from vault.epoch")
         return born
 
-    async def vacuum(self, run: Callable[[Connection], Awaitable[None]]) -> datetime:
-        """Let the vault's tables be vacuumed; return up to which moment what was removed is out of their pages."""
+    async def vacuum(self, run: Callable[[Connection], Awaitable[None]]) -> datetime | None:
+        """Let the vault's tables be vacuumed; return up to which moment what was removed is out of their pages.
+
+        None where the owner of the vault may not see the transactions of others.
+        """
         async with self._database.connection() as connection:
-            covered: datetime = await connection.fetchval("select vault.oldest_transaction_v1()")
+            covered: datetime | None = await connection.fetchval("select vault.oldest_transaction_v1()")
             await run(connection)
         return covered
 

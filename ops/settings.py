@@ -124,6 +124,7 @@ class Settings(BaseSettings):
     rewrite_every_s: Count = 60
     purge_every_s: Count = 3_600
     purge_within_h: Count = 48
+    prepare_within_ms: Count = 1_000
     message_days: Count = 30
     read_days: Count = 30
     recall_cache_s: Annotated[int, Field(ge=0)] = 300

@@ -49,12 +49,17 @@ class VectorProbe:
 
     async def by_ids(self, memories: Sequence[UUID]) -> list[RawRow]:
         """Return every row under one of these ids, in any partition, of any tenant."""
-        rows = []
-        for start in range(0, len(memories), _AT_ONCE):
-            some = [memory.hex for memory in memories[start : start + _AT_ONCE]]
-            ids = [*some, *(each.upper() for each in some)]  # a partition that was written anew has them in upper case
-            rows += await self._ask(partial(self._get, ids))
+        before: list[str] | None = None
+        rows: list[Any] = []
+        # a partition that is written anew while this asks may take a row from where it is still asked to where it was
+        while (there := await self._partitions()) != before:
+            before, rows = there, []
+            for start in range(0, len(memories), _AT_ONCE):
+                rows += await self._ask(partial(self._get, _written(memories[start : start + _AT_ONCE], there)))
         return [_row(row) for row in rows]
+
+    async def _partitions(self) -> list[str]:
+        return sorted(await self._ask(lambda client: client.list_partitions(self._collection, timeout=_TIMEOUT_S)))
 
     def _get(self, ids: list[str], client: MilvusClient) -> Any:  # noqa: ANN401 - pymilvus ships no types
         return client.get(self._collection, ids=ids, output_fields=_FIELDS, timeout=_TIMEOUT_S)
@@ -67,8 +72,7 @@ class VectorProbe:
         Of a partition that is being written anew both the old and the new one are asked.
         """
         if partitions is not None:
-            there = await self._ask(lambda client: client.list_partitions(self._collection, timeout=_TIMEOUT_S))
-            partitions = [name for name in there if name.split("_")[0] in partitions]
+            partitions = [name for name in await self._partitions() if name.split("_")[0] in partitions]
             if not partitions:
                 return []
         hits = await self._ask(
@@ -125,6 +129,13 @@ class VectorProbe:
                 raise
             self._client.load_collection(self._collection, timeout=_TIMEOUT_S)
             return ask(self._client)
+
+
+def _written(memories: Sequence[UUID], partitions: Sequence[str]) -> list[str]:
+    """Write ids as these partitions have them: every second time one is written anew it has them in upper case."""
+    generations = {int(name.partition("_")[2]) % 2 for name in partitions if re.fullmatch(r"p\d+_\d+", name)}
+    upper = [memory.hex.upper() for memory in memories] if 1 in generations else []
+    return [*(memory.hex for memory in memories), *upper]
 
 
 def _row(row: dict[str, Any], score: float | None = None) -> RawRow:

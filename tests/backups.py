@@ -4,16 +4,20 @@ import asyncio
 import shutil
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+from sqlalchemy.engine import make_url
+
 from events.place import Folder
+from events.postgres import Database
 from events.sealer import Sealer
 from ops.backup.manifest import Manifest
 from ops.backup.restore import Chosen, Done, choose, restore
 from ops.backup.write import back_up
 from ops.composition import Composition
-from ops.embedded import Embedded
+from ops.embedded import Embedded, Endpoints
 from ops.settings import load_settings
 from tests.plant import Plant
 from workers.seal import seal
@@ -38,14 +42,28 @@ def chosen_of(plant: Plant, folder: Path, *, at: datetime | None = None, living:
     return choose(folder, None if living else keys_of(folder), place, at or datetime.now(UTC))
 
 
+async def plainly_owned(endpoints: Endpoints) -> Endpoints:
+    """Make a database in either cluster whose owner is no superuser."""
+    urls = []
+    for url in (endpoints.database_url, endpoints.vault_url):
+        database = Database(url, None)
+        async with database.connection() as connection:
+            await connection.execute("create role plain login createrole in role pg_read_all_stats")
+            await connection.execute("create database plain owner plain")
+        await database.close()
+        urls.append(make_url(url).set(username="plain", database="plain").render_as_string())
+    return replace(endpoints, database_url=urls[0], vault_url=urls[1])
+
+
 @asynccontextmanager
-async def fresh(plant: Plant, data: Path) -> AsyncIterator[Composition]:
-    """Run empty servers beside a copy of the second place of another system."""
+async def fresh(plant: Plant, data: Path, *, plain: bool = False) -> AsyncIterator[Composition]:
+    """Run empty servers beside a copy of the second place of another system; `plain`: owned by no superuser."""
     place = data.with_name(f"{data.name}-second-place")
     await asyncio.to_thread(shutil.copytree, plant.composition.settings.second_place, place)
     settings = load_settings(data=data, second_place=place)
     with Embedded(settings) as embedded:
-        composition = Composition(settings, embedded.endpoints)
+        endpoints = await plainly_owned(embedded.endpoints) if plain else embedded.endpoints
+        composition = Composition(settings, endpoints)
         await composition.migrate()
         try:
             yield composition
@@ -54,9 +72,11 @@ async def fresh(plant: Plant, data: Path) -> AsyncIterator[Composition]:
 
 
 @asynccontextmanager
-async def brought_back(plant: Plant, chosen: Chosen, data: Path) -> AsyncIterator[tuple[Plant, Done]]:
+async def brought_back(
+    plant: Plant, chosen: Chosen, data: Path, *, plain: bool = False
+) -> AsyncIterator[tuple[Plant, Done]]:
     """Restore, and run what was restored as a planted system."""
-    async with fresh(plant, data) as composition:
+    async with fresh(plant, data, plain=plain) as composition:
         done = await restore(composition.target, chosen, lambda _step: lambda _done, _of: None)
         sealing = asyncio.create_task(seal(Sealer(composition.log("sealer"))))
         try:

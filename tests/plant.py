@@ -39,6 +39,7 @@ from workers.seal import seal
 
 ACTOR = "agent"
 WAIT_S = 0.5  # how long a layer that does not follow is waited for; five seconds in production
+PREPARE_S = 60.0  # one second in production, which a busy machine may need for less
 START = datetime(2026, 8, 1, 9, tzinfo=UTC)
 OWNED = (
     *("log.body", "facts.memory", "facts.subject", "keywords.entry", "sessions.turn", "sessions.message"),
@@ -194,6 +195,7 @@ class Plant:
             Signer(self.composition.settings.keys),
             whole=replace(self.composition.whole_registry, wait_s=WAIT_S),
             schedule=self.composition.schedule,
+            prepare_s=PREPARE_S,
         )
 
     def registry(self, *layers: Layer) -> Registry:

@@ -172,12 +172,14 @@ begin
   end loop;
 end $$;
 
--- When the oldest transaction began that may still see removed rows; now, where there is none.
+-- When the oldest transaction began that may still see removed rows; now, where there is none; null where our owner may not
+-- see those of others: who is no superuser is to be a member of pg_read_all_stats.
 create function vault.oldest_transaction_v1() returns timestamptz
 language sql security definer set search_path = pg_catalog, pg_temp as $$
   select least(clock_timestamp(), (select min(xact_start) from pg_stat_activity
     where pid <> pg_backend_pid() and (backend_xmin is not null or backend_xid is not null)),
     (select min(prepared) from pg_prepared_xacts))
+  where pg_has_role(current_user, 'pg_read_all_stats', 'usage')
 $$;
 
 grant usage on schema vault to vault_keeper, vault_opener, vault_eraser, vault_roller;

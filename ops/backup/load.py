@@ -37,6 +37,17 @@ where c.relforcerowsecurity and n.nspname in ('log', 'ops')"""
 _NUMBER = """
 select setval(pg_get_serial_sequence('log.event', 'seq'), coalesce(max(seq), 1), max(seq) is not null) from log.event"""
 
+# what a deletion without a receipt is to ask for was left out: only probes that had been sealed before may still ask
+_UNASKED = """
+insert into ops.erasure (tombstone, tenant_id, subject_id, memory_id, requested_at, unasked)
+select event_id, tenant_id, subject_id,
+       (convert_from(substring(envelope from 1 for octet_length(envelope) - 16), 'UTF8')::jsonb
+         #>> '{data,memories,0}')::uuid,
+       recorded_at, 'restored'
+from log.event where type = 'tombstoned'
+on conflict (tombstone) do update set unasked = coalesce(ops.erasure.unasked, 'restored')
+  where ops.erasure.propagated_at is null and ops.erasure.closed_at is null and ops.erasure.probe is null"""
+
 
 @dataclass(frozen=True)
 class Loading:
@@ -82,6 +93,7 @@ class Loading:
         await connection.execute(
             "update ops.erasure set probe = null, probe_key = null where tenant_id = any($1::uuid[])", list(gone)
         )
+        await connection.execute(_UNASKED)
         await connection.execute(
             "update ops.backup set ended_at = $2, size = $3 where backup_id = $1",
             self.manifest.backup_id,

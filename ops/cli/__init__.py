@@ -1,5 +1,6 @@
 """The command line: `cenotaph`."""
 
+from ops.cli import backups as copies
 from ops.cli import export as exporting
 from ops.cli import keys, letters, receipts
 from ops.cli import layers as foreign
@@ -65,6 +66,9 @@ app.add_typer(exporting.exports, name="export")
 for name, command in receipts.COMMANDS.items():
     receipts.receipts.command(name)(expanded(command))
 app.add_typer(receipts.receipts, name="receipts")
+for name, action in copies.COMMANDS.items():
+    copies.backups.command(name)(expanded(action))
+app.add_typer(copies.backups, name="backups")
 for name, action in keys.COMMANDS.items():
     keys.keys.command(name)(expanded(action))
 app.add_typer(keys.keys, name="keys")

@@ -19,6 +19,7 @@ from ops.cli.wiring import (
     measure_growth,
     measure_recall,
     measure_replay,
+    measure_wholes,
     measure_years,
 )
 
@@ -120,14 +121,29 @@ def forget(
     readers: Annotated[int, typer.Option(help="Processes that poll what is forgotten.", min=1, max=16)] = 2,
     seconds: Annotated[float, typer.Option(help="How long each rate of background turns is tried.", min=2)] = 10,
     *,
+    whole: Annotated[
+        bool, typer.Option("--whole", help="Forget one person and one tenant as a whole instead, without load.")
+    ] = False,
+    person: Annotated[int, typer.Option(help="With --whole: memories of the person.", min=10)] = 10_000,
+    memories: Annotated[int, typer.Option(help="With --whole: memories of the tenant.", min=10)] = 100_000,
+    people: Annotated[int, typer.Option(help="With --whole: people of the tenant.", min=1)] = 100,
     json: Json = False,
 ) -> None:
-    """Forget while others read: time from the commit to each layer and to the receipt, and reads that came after it.
+    """Forget while others read: time from the commit to each layer and to the receipts, and reads that came after it.
 
     Runs a `cenotaph up` of its own; first without load, then under the highest rate of background turns at which what
-    waits does not grow. A memory that a read returned although it began after the commit makes the command fail.
+    waits does not grow. A memory that a read returned although it began after the commit makes the command fail. With
+    --whole everything of somebody goes, and the command fails where anything is left, or anybody else lost something.
     """
     logs.configure("error")
+    if whole:
+        wholes, table = measure_wholes(memories, people, person)
+        out.out(orjson.dumps(wholes).decode() if json else table)
+        for name in ("person", "tenant"):
+            found = _mapping(wholes[name])
+            if found["others_lost"] or found["rows_after"]:
+                raise CenotaphError(f"{name}: {found['rows_after']} rows are left, others lost {found['others_lost']}")
+        return
     result, table = measure_forgetting(forgets, readers, seconds)
     out.out(orjson.dumps(result).decode() if json else table)
     for phase in (result["without_load"], result["under_load"]):

@@ -22,6 +22,11 @@ receipts = typer.Typer(help="Look at deletions and their receipts.", no_args_is_
 
 Id = Annotated[UUID, typer.Argument(help="The receipt.", metavar="ID")]
 _POLL_S = 1.0
+_UNASKED = {
+    "unread": "what was said could not be read before it was destroyed, so nobody can ask for it",
+    "expired": "it was pending for more than a day, and what was asked for is destroyed by then",
+    "restored": "a backup was brought back, without what was forgotten, so nobody can ask for it",
+}
 
 
 def listing(
@@ -53,6 +58,8 @@ def show(receipt_id: Id, *, person: Person, json: Json = False) -> None:
         print_json([found])
         return
     print_table(table_of(found))
+    if found.decision == PENDING and found.unasked is not None:
+        out.print(f"[yellow]cannot be proven:[/] {_UNASKED[found.unasked]}; its person may close it")
     if found.decision != PENDING:
         check(found, settings_of(person.data).keys / "receipts.pub")
         out.print("[green]signature verified[/]")

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
+from uuid import UUID
 
 from rich.progress import Progress
 
@@ -14,6 +15,7 @@ from ops.embedded import Embedded, Endpoints
 from ops.settings import Settings
 
 if TYPE_CHECKING:
+    from ops.backup.kept import Kept
     from ops.backup.manifest import Manifest
     from ops.backup.restore import Chosen, Done
     from ops.bench.append.contender import Shape as AppendShape
@@ -153,6 +155,20 @@ async def write_backup(
     return await back_up(composition.backed_up, folder, keys, life)
 
 
+async def list_backups(composition: "Composition") -> "Sequence[Kept]":
+    """List every backup that was ever begun."""
+    from ops.backup.kept import backups
+
+    return await backups(composition.log(None))
+
+
+async def drop_backup(composition: "Composition", backup_id: UUID, *, removed: bool) -> "Kept":
+    """Drop a backup."""
+    from ops.backup.kept import drop
+
+    return await drop(composition.log(None), backup_id, removed=removed)
+
+
 def choose_backup(folder: Path, keys: Path | None, second_place: Path) -> "Chosen":
     """Read a backup and check it."""
     from ops.backup.restore import choose
@@ -173,6 +189,14 @@ def perform_demo() -> bool:
     from ops.cli.demo.show import perform
 
     return perform()
+
+
+def measure_wholes(memories: int, people: int, person: int) -> tuple[dict[str, object], str]:
+    """Forget a person and a tenant as a whole; return the figures, and the same laid out for reading."""
+    from ops.bench.forgetting.everything import main, table
+
+    result = main(memories, people, person)
+    return result, table(result)
 
 
 def measure_forgetting(forgets: int, readers: int, seconds: float) -> tuple[dict[str, object], str]:

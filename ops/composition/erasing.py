@@ -146,6 +146,7 @@ class Erasing(Services):
             Signer(self.settings.keys),
             whole=self.whole_registry,
             schedule=self.schedule,
+            prepare_s=self.settings.prepare_within_ms / 1000,
         )
 
     @cached_property

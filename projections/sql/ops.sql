@@ -81,6 +81,9 @@ create table ops.erasure (
   propagated_at timestamptz,
   probe_key     uuid,   -- data key of the sealed probe; gone with the receipt
   probe         bytea,  -- sealed probe inputs, null where none could be prepared
+  prepared_at   timestamptz, -- when they were sealed: the key lives for a day at most
+  unasked       text check (unasked in ('unread', 'expired', 'restored')), -- why nobody can ask for what was said
+  cleared_at    timestamptz, -- behind its end: the probes' key is gone, and with a tenant what was kept for asking
   layers        jsonb not null default '[]',
   negatives     jsonb not null default '{}',
   attempts      integer not null default 0,
@@ -235,12 +238,14 @@ $$;
 revoke all on function ops.count_whole_v1 from public;
 grant execute on function ops.count_whole_v1 to cenotaph_reader;
 
--- When the oldest transaction began that may still see removed rows; now, where there is none.
+-- When the oldest transaction began that may still see removed rows; now, where there is none; null where our owner may not
+-- see those of others: who is no superuser is to be a member of pg_read_all_stats.
 create function ops.oldest_transaction_v1() returns timestamptz
 language sql security definer set search_path = pg_catalog, pg_temp as $$
   select least(clock_timestamp(), (select min(xact_start) from pg_stat_activity
     where pid <> pg_backend_pid() and (backend_xmin is not null or backend_xid is not null)),
     (select min(prepared) from pg_prepared_xacts))
+  where pg_has_role(current_user, 'pg_read_all_stats', 'usage')
 $$;
 -- Count the deletions that are not proven yet, and since when: for whoever watches.
 create function ops.count_erasures_v1()
@@ -286,7 +291,7 @@ grant select, update (close_asked_at) on ops.erasure to cenotaph_reader;
 grant select, update, delete on ops.read, ops.locating to cenotaph_eraser;
 grant select, insert on ops.export, ops.exported to cenotaph_reader;
 grant update (digest) on ops.export to cenotaph_reader;
-grant select on ops.layer to cenotaph_eraser;
+grant select, delete on ops.layer to cenotaph_eraser;
 grant select on ops.exported to cenotaph_eraser, cenotaph_prober;
 grant update (barred_at) on ops.exported to cenotaph_eraser;
 grant select, insert, update on ops.erasure to cenotaph_eraser;

@@ -112,12 +112,16 @@ async def _exporter(door: TheDoor, bearer: Annotated[Bearer, Security(_EITHER)])
     return credential.scope
 
 
-async def _receipt_reader(door: TheDoor, bearer: Annotated[Bearer, Security(_TOKEN)], request: Request) -> Scope:
-    """Return whose receipt may be read: by the capability of just this receipt, or by a token."""
-    held = None if bearer is None else door.tokens.verifier.capability(bearer.credentials)
-    if held is not None and str(held.receipt_id) == request.path_params["receipt_id"].lower():
-        return held.scope
-    return await allowed(Right.READ_RECEIPTS)(await _token(door, bearer))
+def _receipt_by(right: Right) -> Callable[..., Awaitable[Scope]]:
+    """Make the dependency that returns whose receipt it is: by the capability of just this receipt, or by a token."""
+
+    async def scope_of(door: TheDoor, bearer: Annotated[Bearer, Security(_TOKEN)], request: Request) -> Scope:
+        held = None if bearer is None else door.tokens.verifier.capability(bearer.credentials)
+        if held is not None and str(held.receipt_id) == request.path_params["receipt_id"].lower():
+            return held.scope
+        return await allowed(right)(await _token(door, bearer))
+
+    return scope_of
 
 
 async def _tenant(door: TheDoor, bearer: Annotated[Bearer, Security(_KEY)]) -> TenantId:
@@ -152,5 +156,6 @@ MayExport = Annotated[Scope | TenantId, Depends(_exporter)]
 
 MayForgetAll = Annotated[Scope, Depends(allowed(Right.FORGET_ALL))]
 MayReadReceipts = Annotated[Scope, Depends(allowed(Right.READ_RECEIPTS))]
-MayReadReceipt = Annotated[Scope, Depends(_receipt_reader)]
+MayReadReceipt = Annotated[Scope, Depends(_receipt_by(Right.READ_RECEIPTS))]
+MayCloseReceipt = Annotated[Scope, Depends(_receipt_by(Right.CHOOSE))]
 MayReadTraces = Annotated[Scope, Depends(allowed(Right.READ_TRACES))]

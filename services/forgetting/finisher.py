@@ -5,7 +5,8 @@ Every step is durable before the next and harmless when repeated, so it may be k
 
 import asyncio
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
+from typing import Final, Literal
 from uuid import uuid5
 
 import orjson
@@ -23,9 +24,11 @@ from services.forgetting.prepare import prepare
 from services.forgetting.question import Question, bare_question
 from services.forgetting.receipt import Decision, Signer, decide, statement_of
 from services.forgetting.second_place import Tombstones
-from services.forgetting.whole import Whole, scratch_of
+from services.forgetting.whole import Whole, person_of, scratch_of
 
-_PREPARE_S = 1.0
+PROBE_LIFE: Final = timedelta(days=1)
+"""For how long at most a deletion that stays pending keeps what its probes ask for."""
+Unasked = Literal["unread", "expired", "restored"]
 _ACTOR = "worker:erase"
 NEGATIVE_QUERIES = frozenset(
     {"by_id", "by_id_other_tenant", "exact_text", "exact_text_or_id", "stored_keywords", "stored_vector", "paraphrase"}
@@ -52,6 +55,7 @@ class Finisher:
         second_place: where tombstones lie outside the database.
         signer: signs receipts.
         schedule: when keys roll.
+        prepare_s: how long probes may take to be prepared; erasure does not wait for longer.
     """
 
     def __init__(
@@ -64,7 +68,9 @@ class Finisher:
         *,
         whole: Registry,
         schedule: Schedule,
+        prepare_s: float,
     ) -> None:
+        self._prepare_s = prepare_s
         self._eraser = eraser
         self._whole = Whole(eraser, vault)
         self._whole_registry = whole
@@ -85,9 +91,9 @@ class Finisher:
         if tombstone is None or not isinstance(tombstone.event, Tombstoned):
             return None
         row = await self._open(tombstone)
-        if row["propagated_at"] is not None:
-            await self._drop_probe(tombstone)
-            return Stage(tombstone, "deletion_propagated")
+        if row["propagated_at"] is not None or row["closed_at"] is not None:
+            await self._clear(tombstone)
+            return Stage(tombstone, "DELETION_PENDING" if row["propagated_at"] is None else "deletion_propagated")
         question = await self._question(tombstone, row)
         failpoint.hit("erase.prepared")
         # again at every try: a cluster restored meanwhile from an older backup holds keys and bodies again
@@ -105,13 +111,12 @@ class Finisher:
         return Stage(tombstone, decision)
 
     async def pending(self, limit: int = 100) -> list[Position]:
-        """Return tombstones that are due for another try, oldest first: no receipt, or the probes' key outlived it."""
+        """Return tombstones that are due for another try, oldest first: no receipt, or something outlived it."""
         async with self._eraser.connection() as connection:
             rows = await connection.fetch(
                 """select s.position from log.event e left join ops.erasure o on o.tombstone = e.event_id
                    cross join lateral (select position from log.sealed where seq = e.seq limit 1) s
-                   where e.type = 'tombstoned' and (o.propagated_at is null or o.probe_key is not null)
-                     and o.closed_at is null
+                   where e.type = 'tombstoned' and o.cleared_at is null
                      and coalesce(o.tried_at, e.recorded_at) < clock_timestamp()
                        - least(interval '5 minutes', interval '1 second' * power(2, least(coalesce(o.attempts, 0), 9)))
                    order by s.position limit $1""",
@@ -138,24 +143,32 @@ class Finisher:
 
     async def _question(self, tombstone: StoredEvent, row: Row) -> Question:
         """Return the prepared probes: those sealed by an earlier try, or new ones while the keys still live."""
+        if row["probe"] is not None and datetime.now(UTC) - row["prepared_at"] > PROBE_LIFE:
+            await self._vault.destroy(_sealed_for(tombstone), [KeyId(row["probe_key"])])
+            await self._unasked(tombstone, "expired")
+            return bare_question(tombstone)
         if row["probe"] is not None:
             keyring = await self._vault.keyring(_sealed_for(tombstone))
             secrets = await keyring.load([KeyId(row["probe_key"])])
             if (secret := secrets.get(row["probe_key"])) is not None:
                 return Question.model_validate_json(decrypt(secret, row["probe"], tombstone.event_id.bytes))
-        if row["destroyed_at"] is not None:
+        if row["destroyed_at"] is not None or row["unasked"] is not None:
+            await self._unasked(tombstone, "unread")
             return bare_question(tombstone)
         try:
-            question = await asyncio.wait_for(self._prepare(tombstone), _PREPARE_S)
+            question = await asyncio.wait_for(self._prepare(tombstone), self._prepare_s)
         except Exception as error:  # noqa: BLE001 - erasure never waits for its proof; the semantic probes will say so
             log.warning("probes_not_prepared", tombstone=str(tombstone.event_id), error=type(error).__name__)
+            await self._unasked(tombstone, "unread")
             return bare_question(tombstone)
+        if not question.prepared:
+            await self._unasked(tombstone, "unread")
         (key,) = await (await self._vault.keyring(_sealed_for(tombstone))).lease(1)
         sealed = encrypt(key.secret, question.model_dump_json().encode(), tombstone.event_id.bytes)
         async with self._eraser.connection() as connection:
             kept = await connection.fetchval(
-                "update ops.erasure set probe_key = $2, probe = $3 where tombstone = $1 and probe_key is null"
-                " returning true",
+                "update ops.erasure set probe_key = $2, probe = $3, prepared_at = clock_timestamp()"
+                " where tombstone = $1 and probe_key is null returning true",
                 tombstone.event_id,
                 key.key_id,
                 sealed,
@@ -242,23 +255,42 @@ class Finisher:
                     event.signing_key,
                 )
         failpoint.hit("erase.signed")
-        await self._drop_probe(tombstone)
+        await self._clear(tombstone)
         log.info("deletion_propagated", tombstone=str(tombstone.event_id))
 
-    async def _drop_probe(self, tombstone: StoredEvent) -> None:
-        """Destroy the key of the probes, which is the last thing that could open what was forgotten."""
+    async def _clear(self, tombstone: StoredEvent) -> None:
+        """Destroy the key of the probes, which is the last thing that could open what was forgotten.
+
+        With a whole tenant go its own key and the layers of its applications, which were asked until now.
+        """
         async with self._eraser.connection() as connection:
             key = await connection.fetchval(
                 "select probe_key from ops.erasure where tombstone = $1", tombstone.event_id
             )
-        if key is None:
-            return
-        await self._vault.destroy(_sealed_for(tombstone), [KeyId(key)])
+        if key is not None:
+            await self._vault.destroy(_sealed_for(tombstone), [KeyId(key)])
         if _is_whole(tombstone):
             await self._whole.release(tombstone)
+            if person_of(tombstone) is None and (foreign := self._whole_registry.foreign) is not None:
+                await foreign.forget(tombstone.scope.tenant_id)
         failpoint.hit("erase.released")
         async with self._eraser.connection() as connection:  # so that `pending` no longer asks for it
-            await connection.execute("update ops.erasure set probe_key = null where tombstone = $1", tombstone.event_id)
+            await connection.execute(
+                "update ops.erasure set probe_key = null, probe = null, cleared_at = clock_timestamp()"
+                " where tombstone = $1",
+                tombstone.event_id,
+            )
+
+    async def _unasked(self, tombstone: StoredEvent, why: Unasked) -> None:
+        """Note why what was said cannot be asked for; the first reason stands."""
+        async with self._eraser.connection() as connection:
+            await connection.execute(
+                "update ops.erasure set unasked = coalesce(unasked, $2),"
+                " probe = case when $2 = 'expired' then null else probe end,"
+                " probe_key = case when $2 = 'expired' then null else probe_key end where tombstone = $1",
+                tombstone.event_id,
+                why,
+            )
 
 
 def _is_whole(tombstone: StoredEvent) -> bool:

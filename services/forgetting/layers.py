@@ -57,6 +57,9 @@ class Foreign(Protocol):
     async def of(self, tenant: TenantId) -> Sequence[ForeignLayerAndProbe]:
         """Open them."""
 
+    async def forget(self, tenant: TenantId) -> None:
+        """Drop the registrations of a tenant that was forgotten, with their secrets."""
+
 
 @dataclass(frozen=True)
 class Registry:

@@ -12,7 +12,7 @@ from events import failpoint
 from events.envelope import Command, NewEvent, StoredEvent, receipts_stream
 from events.log import append, read_events
 from events.model import CommandId, ErasureVerified, EventId, LayerFinding, Scope, SubjectId, TenantId
-from events.postgres import Database, Row
+from events.postgres import Connection, Database, Row
 from events.vault import Vault
 from services.forgetting.layers import State, finding
 from services.forgetting.question import Question
@@ -34,6 +34,7 @@ _DUE = """
 select * from ops.erasure where propagated_at is not null and purged_at is null and closed_at is null
 order by propagated_at limit $1
 """
+_ENDED = "select count(*) from ops.backup where backup_id = any($1::uuid[]) and keys_destroyed_at is not null"
 _CLOSING = """
 select * from ops.erasure where close_asked_at is not null and purged_at is null and closed_at is null
 order by close_asked_at limit $1
@@ -97,7 +98,8 @@ class Purger:
         async with self._eraser.connection() as connection:
             for layer, by in _REWRITTEN.items():
                 findings.append(_behind(layer, propagated, await covered_of(connection, by), f"{by} rewritten"))
-        died = None if _copied(row) else await self._vault.dead_before(self._copies)
+            copied = await _copied(connection, row)
+        died = None if copied else await self._vault.dead_before(self._copies)
         findings.append(_behind("keys_die_by", propagated, died, "oldest epoch, and copies of the one before"))
         kept = await self._queues.ask(_ids_only(row))
         state: State = "purged" if kept.state == "drained" else kept.state
@@ -136,11 +138,18 @@ class Purger:
         return answer.outcome == "appended"
 
 
-def _copied(row: Row) -> bool:
-    """Tell whether a backup that the first receipt lists may still be opened."""
+async def _copied(connection: Connection, row: Row) -> bool:
+    """Tell whether a backup that the first receipt lists may still be opened: nobody dropped it or ended its keys."""
     findings = [LayerFinding.model_validate(each) for each in row["layers"]]
-    lives = [copy.keys_die_by for found in findings for copy in found.copies if copy.keys_die_by is not None]
-    return any(life > datetime.now(UTC) for life in lives)
+    now = datetime.now(UTC)
+    lives = [
+        copy.copy_id
+        for found in findings
+        for copy in found.copies
+        if copy.keys_die_by is not None and copy.keys_die_by > now
+    ]
+    ended = await connection.fetchval(_ENDED, lives)
+    return len(set(lives)) > int(ended)
 
 
 def _command(tombstone: StoredEvent, event: ErasureVerified, now: datetime) -> Command:

@@ -140,6 +140,7 @@ class Receipts:
                 if row["statement"] is None
                 else _signed(row["statement"]),
                 "propagated_at": row["propagated_at"],
+                "unasked": row["unasked"],
                 "statement": row["statement"],
                 "signature": row["signature"],
                 "signing_key": row["signing_key"],

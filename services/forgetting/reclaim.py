@@ -53,10 +53,10 @@ class Vacuumed:
     def __init__(self, eraser: Database) -> None:
         self._eraser = eraser
 
-    async def reclaim(self) -> datetime:
+    async def reclaim(self) -> datetime | None:
         """Vacuum each; rows that a transaction from before can still see are not covered."""
         async with self._eraser.connection() as connection:
-            covered: datetime = await connection.fetchval("select ops.oldest_transaction_v1()")
+            covered: datetime | None = await connection.fetchval("select ops.oldest_transaction_v1()")
             await vacuum(connection)
         return covered
 
@@ -73,7 +73,7 @@ class VaultTables:
     def __init__(self, vault: Vault) -> None:
         self._vault = vault
 
-    async def reclaim(self) -> datetime:
+    async def reclaim(self) -> datetime | None:
         """Vacuum each."""
         return await self._vault.vacuum(vacuum)
 

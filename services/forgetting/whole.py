@@ -3,6 +3,7 @@
 Every step commits by itself and finds nothing to do when it is repeated, so it may be killed anywhere.
 """
 
+import asyncio
 from typing import ClassVar
 from uuid import UUID
 
@@ -25,9 +26,11 @@ where tenant_id = $1 and stream like 'memory/%' and ($2::uuid is null or subject
 order by md5(subject_id::text || $3) limit $4
 """
 _VERSIONS = """
-select e.envelope, s.position from log.event e left join log.sealed s using (seq)
-where e.tenant_id = $1 and e.stream = 'memory/' || $2::uuid and e.type = 'accepted'
-order by md5(e.event_id::text || $3) limit $4
+with chosen as (
+  select envelope, seq from log.event where tenant_id = $1 and stream = 'memory/' || $2::uuid and type = 'accepted'
+  order by md5(event_id::text || $3) limit $4
+)
+select c.envelope, s.position from chosen c left join log.sealed s using (seq)
 """
 _EVERYBODY = """
 select distinct subject_id from log.stream where tenant_id = $1 and ($2::uuid is null or subject_id = $2) order by 1
@@ -41,7 +44,7 @@ RECORDS = {
 """What goes with a person or a tenant in `ops`, by table."""
 
 KEPT = frozenset({"erasure", "export", "exported", "layer"})
-"""What stays in `ops`: ids only, for the receipts, for who holds a file, and for which applications are to be asked."""
+"""What stays in `ops`: ids only, for receipts and for who holds a file; whom a tenant asks, until its receipt."""
 
 
 def person_of(tombstone: StoredEvent) -> SubjectId | None:
@@ -70,19 +73,22 @@ class Whole:
 
     async def sample(self, tombstone: StoredEvent) -> Question:
         """Open a seeded sample of what goes, for the probes that ask by meaning."""
-        targets: list[Target] = []
+        seed = str(tombstone.event_id)
         async with self._eraser.connection() as connection:
-            seed = str(tombstone.event_id)
             people = await connection.fetch(_PEOPLE, tombstone.scope.tenant_id, person_of(tombstone), seed, PEOPLE)
-            for row in people:
-                scope = Scope(tenant_id=tombstone.scope.tenant_id, subject_id=SubjectId(row["subject_id"]))
-                rows = await connection.fetch(_VERSIONS, scope.tenant_id, scope.subject_id, seed, VERSIONS)
-                versions = [stored(each["envelope"], each["position"]) for each in rows]
-                if versions:
-                    raw = await open_raw(connection, await self._vault.keyring(scope), versions)
-                    found = targets_of(versions, raw)
-                    targets += [each.model_copy(update={"subject_id": scope.subject_id}) for each in found]
-        return bare_question(tombstone).model_copy(update={"targets": tuple(targets), "prepared": True})
+        scopes = [Scope(tenant_id=tombstone.scope.tenant_id, subject_id=SubjectId(row["subject_id"])) for row in people]
+        found = await asyncio.gather(*(self._sample_of(scope, seed) for scope in scopes))
+        targets = tuple(target for each in found for target in each)
+        return bare_question(tombstone).model_copy(update={"targets": targets, "prepared": True})
+
+    async def _sample_of(self, scope: Scope, seed: str) -> list[Target]:
+        async with self._eraser.connection() as connection:
+            rows = await connection.fetch(_VERSIONS, scope.tenant_id, scope.subject_id, seed, VERSIONS)
+            versions = [stored(each["envelope"], each["position"]) for each in rows]
+            if not versions:
+                return []
+            raw = await open_raw(connection, await self._vault.keyring(scope), versions)
+        return [each.model_copy(update={"subject_id": scope.subject_id}) for each in targets_of(versions, raw)]
 
     async def destroy(self, tombstone: StoredEvent) -> None:
         """Destroy keys and outside ids, person by person, then every sealed body."""

@@ -198,7 +198,7 @@ class AgentProbe:
             "paraphrase": "recall by six templates each, zh and en",
             "asked": "recalls",
         }
-        return finding(self.layer, checks, "absent", queries)
+        return finding(self.layer, checks, "absent" if question.prepared else "cannot_prove", queries)
 
     async def _answers(self, scope: Scope, text: str) -> int:
         try:

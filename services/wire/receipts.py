@@ -116,6 +116,9 @@ class ReceiptView(Frozen):
     signed now. `receipt_id` is the id of the tombstone, so it is known at once and never changes.
     `capability` opens this receipt, and nothing else, for ever; given for a whole person or tenant only.
     `statement` is the signed JSON, `signature` Ed25519 over its UTF-8 bytes in base64.
+    `unasked` says why nobody can ask for what was said, so that it can only be closed: it could not be read before it
+    was destroyed (`unread`), it was pending for more than a day (`expired`), or a backup was brought back from which it
+    was left out (`restored`).
     """
 
     receipt_id: EventId
@@ -133,6 +136,7 @@ class ReceiptView(Frozen):
     injected_turns: tuple[str, ...] = ()
     requested_at: datetime
     propagated_at: datetime | None = None
+    unasked: Literal["unread", "expired", "restored"] | None = None
     statement: str | None = None
     signature: str | None = None
     signing_key: str | None = None

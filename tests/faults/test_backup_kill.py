@@ -79,7 +79,7 @@ async def test_a_restore_that_was_killed_is_taken_up_and_lets_nobody_in(plant: P
     await take(plant, tmp_path / "backup")
     receipt = await plant.forget(scope, gone)
     await plant.follow()
-    assert (await plant.finish(scope, receipt)).decision == "deletion_propagated"
+    assert (await plant.until(scope, receipt)).decision == "deletion_propagated"
     async with fresh(plant, tmp_path / "new") as composition:
         for point in RESTORING:
             assert (await run(composition, "restore", tmp_path / "backup", point))[0] == -signal.SIGKILL

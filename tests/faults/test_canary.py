@@ -3,6 +3,7 @@
 import asyncio
 import json
 from collections.abc import AsyncIterator
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -13,8 +14,11 @@ from pymilvus import DataType, MilvusClient
 
 from events.postgres import Database
 from services.forgetting.append_only import generated, rewritten
+from services.forgetting.foreign.directory import Registration, Secrets
+from services.forgetting.foreign.signing import RequestSigner
 from services.residue.needle import Find, Needle
 from services.residue.search import search_files
+from tests.application import application
 from tests.faults.house import House, housed
 from tests.faults.lives import Lives, lives
 from tests.faults.search import search_tables
@@ -27,6 +31,7 @@ REFUSED = (Needle("墨痕竹影"), Needle(f"inkwell{TAG}"))
 QUERY = (Needle("云帆鹤汀"), Needle(f"heron{TAG}"))
 TASK = (Needle("松涛晚照"), Needle(f"pinewave{TAG}"))
 SECRET = (Needle(f"hunter2{TAG}"),)
+LAYER = (Needle(f"layer-at-{TAG}"), Needle(f"bearer-{TAG}"))
 NAMES = tuple(Needle(f"{kind}-{TAG}") for kind in ("person", "session", "turn", "message", "task"))
 EVERYTHING = (*HTTP, *STREAM, *REFUSED, *QUERY, *TASK, *SECRET, *NAMES)
 
@@ -196,7 +201,37 @@ async def test_no_word_lies_in_any_file(house: House, monkeypatch: pytest.Monkey
         found = await search(house, *EVERYTHING, *sealed)
         assert {find for find in found if find.needle not in sealed or not find.place.startswith("log/")} == set()
         await client.aclose()
+        await forgotten_tenant(held, house, sealed)
         await held.end()
+
+
+async def forgotten_tenant(held: Lives, house: House, sealed: list[Needle]) -> None:
+    """Forget the whole tenant, with a layer of an application: nothing of it is in a table or a file of keys."""
+    composition = house.composition
+    async with application(RequestSigner(house.data / "keys").public, "credulous") as app:
+        layer = Registration(
+            name="app", url=f"{app.url}/{LAYER[0].text}", store=None, attested=True, added_at=datetime.now(UTC)
+        )
+        await composition.owners_directory.add(house.tenant, layer, Secrets(bearer=LAYER[1].text))
+        found = await search(house, *LAYER)
+        assert {"ops.layer", "keys"} <= {find.place.split("/")[0] for find in found}
+        digest = (await held.call("GET", "/v1/tenant/forget", token=house.key))["digest"]
+        receipt = await held.call("POST", "/v1/tenant/forget", {"digest": digest}, house.key)
+        capability, receipt_id = receipt["capability"], receipt["receipt_id"]
+        async with asyncio.timeout(60):
+            while receipt["decision"] != "deletion_propagated":
+                await asyncio.sleep(0.1)
+                receipt = await held.call("GET", f"/v1/receipts/{receipt_id}", token=capability)
+            cleared = "select cleared_at is not null from ops.erasure where tombstone = $1"
+            async with composition.log(None).connection() as connection:
+                while not await connection.fetchval(cleared, receipt_id):  # noqa: ASYNC110 - another process does it
+                    await asyncio.sleep(0.05)
+        assert any(path.endswith("/erase") for path, _ in app.sent), "the application was asked before it was dropped"
+    found = await search(house, *EVERYTHING, *LAYER, *sealed)
+    # freed pages and the write-ahead log keep the addresses of layers and bytes that no key opens
+    files = {find for find in found if find.place.startswith(("log/", "vault/"))}
+    assert {find.needle for find in files} <= {*sealed, *LAYER}
+    assert found == files
 
 
 async def test_the_search_finds_what_each_store_writes(house: House) -> None:

@@ -97,7 +97,7 @@ async def erased(
     held.begin()
     capability = house.composition.tokens.capability(scope, first.receipt_id)
     ended = "select propagated_at is not null and probe_key is null from ops.erasure where tombstone = $1"
-    async with asyncio.timeout(120):
+    async with asyncio.timeout(240):
         while True:
             async with house.composition.log(None).connection() as connection:
                 done = await connection.fetchval(ended, first.receipt_id)
@@ -120,6 +120,7 @@ async def erased(
     return shown
 
 
+@pytest.mark.timeout(600)
 async def test_a_person_and_a_tenant_are_erased_over_a_kill_at_every_step(house: House) -> None:
     """Killed at each failpoint, of a tenant with some gone and some left, it ends in one receipt; others keep all."""
     other, key = await house.composition.create_tenant()

@@ -96,7 +96,7 @@ async def test_a_forget_takes_the_words_out_of_the_file(plant: Plant, client: "r
     assert outcome is not None
     receipt = await plant.forget(scope, outcome.verdicts[0].memory_id)
     await plant.follow()
-    shown = await plant.finish(scope, receipt)
+    shown = await plant.until(scope, receipt)
     assert shown.decision == "deletion_propagated"
     assert {layer.layer: layer.state for layer in shown.layers}["async_queue"] == "drained"
     await gone(files, Needle(word))

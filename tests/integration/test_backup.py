@@ -5,12 +5,15 @@ from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from uuid import uuid4
 
 import pytest
 
 from events.errors import BadInputError, CenotaphError, TamperError
+from events.model import EventId
 from events.place import Folder
 from events.provider import FileProvider
+from ops.backup.kept import backups, drop
 from ops.backup.keypart import read_keys
 from ops.backup.manifest import NAME, Manifest
 from ops.backup.restore import choose, restore
@@ -132,11 +135,22 @@ async def test_a_receipt_lists_the_backups_that_hold_it_until_their_keys_die(tak
     manifest = await take(plant, tmp_path / "holds", timedelta(days=90))
     receipt = await plant.forget(scope, memory)
     await plant.follow()
-    shown = await plant.finish(scope, receipt)
+    shown = await plant.until(scope, receipt)
     assert shown.decision == "deletion_propagated"
+    assert "keys_die_by" in await waiting(plant, receipt)
     (layer,) = (layer for layer in shown.layers if layer.layer == "backup_manifest")
     assert (layer.state, [copy.copy_id for copy in layer.copies]) == ("unreclaimed", [manifest.backup_id])
     assert shown.keys_die_by == layer.copies[0].keys_die_by == manifest.keys_die_by
+
+    listed = {each.backup_id: each for each in await backups(plant.composition.log(None))}
+    assert listed[manifest.backup_id].holds == 1
+    with pytest.raises(BadInputError, match="no backup"):
+        await drop(plant.composition.log(None), uuid4(), removed=True)
+    for _ in range(2):
+        dropped = await drop(plant.composition.log(None), manifest.backup_id, removed=False)
+    assert dropped.keys_destroyed_at is not None
+    assert [*(tmp_path / "holds").iterdir(), *keys_of(tmp_path / "holds").iterdir()] == []
+    assert "keys_die_by" not in await waiting(plant, receipt), "a copy that was dropped opens nothing any more"
 
     other = await plant.person()
     later = await plant.remember(other, "Remember: I collect stamps.", "Noted.")
@@ -144,6 +158,15 @@ async def test_a_receipt_lists_the_backups_that_hold_it_until_their_keys_die(tak
     await plant.follow()
     (layer,) = (layer for layer in (await plant.finish(other, receipt)).layers if layer.layer == "backup_manifest")
     assert (layer.state, layer.copies) == ("absent", ())
+
+
+async def waiting(plant: Plant, receipt: EventId) -> set[str]:
+    """Roll the keys; say which layers the second receipt waits for."""
+    await plant.composition.roller.roll()
+    async with plant.owner() as connection:
+        row = await connection.fetchrow("select * from ops.erasure where tombstone = $1", receipt)
+    assert row is not None
+    return {each.layer for each in await plant.composition.purger.ask(row) if each.state != "purged"}
 
 
 async def test_the_keys_of_a_backup_end_at_their_time(taken: Taken, tmp_path: Path) -> None:

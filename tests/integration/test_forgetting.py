@@ -43,7 +43,7 @@ async def test_a_forgotten_memory_is_gone_and_its_receipt_signed(plant: Plant, s
     for question in (said, asked):
         assert await plant.recalled(scope, question) == {}
     await plant.follow()
-    shown = await plant.finish(scope, receipt)
+    shown = await plant.until(scope, receipt)
     assert shown.decision == "deletion_propagated", shown.layers
     assert set(shown.negative_queries.values()) == {0}
     assert shown.statement is not None
@@ -129,7 +129,7 @@ async def test_finishing_twenty_times_at_once_signs_one_receipt(plant: Plant) ->
     finisher, position = plant.finisher(), (await plant.tombstone(scope, receipt)).position
     assert position is not None
     await asyncio.gather(*(finisher.finish(position) for _ in range(20)))
-    shown = await plant.finish(scope, receipt)
+    shown = await plant.until(scope, receipt)
     assert shown.decision == "deletion_propagated"
     async with plant.owner() as connection:
         receipts = await connection.fetchval(
@@ -188,7 +188,7 @@ async def test_siblings_of_one_message_stay_and_say_that_their_source_is_gone(pl
     receipt = await plant.forget(scope, ids[1])
     assert tombstones(await plant.stream(scope))[0].orphaned == tuple(sorted([ids[0], ids[2]]))
     await plant.follow()
-    assert (await plant.finish(scope, receipt)).decision == "deletion_propagated"
+    assert (await plant.until(scope, receipt)).decision == "deletion_propagated"
     recalled = await plant.recalled(scope, "介绍一下我")
     assert set(recalled) == {ids[0], ids[2]}
     for each in (ids[0], ids[2]):
@@ -209,7 +209,7 @@ async def test_messages_that_reinforced_a_memory_go_with_it(plant: Plant) -> Non
     turns = await plant.turns(scope)
     assert set(tombstone.turns) == {each.event.turn_id for each in turns}  # type: ignore[attr-defined]
     await plant.follow()
-    assert (await plant.finish(scope, receipt)).decision == "deletion_propagated"
+    assert (await plant.until(scope, receipt)).decision == "deletion_propagated"
     async with plant.owner() as connection:
         left = await connection.fetchval("select count(*) from log.body where subject_id = $1", scope.subject_id)
     assert left == 0
@@ -230,7 +230,7 @@ async def test_answers_into_which_a_memory_was_injected_go_with_it(plant: Plant,
         await plant.follow()
     receipt = await plant.forget(scope, memory)
     await plant.follow()
-    shown = await plant.finish(scope, receipt)
+    shown = await plant.until(scope, receipt)
     assert shown.decision == "deletion_propagated"
     assert shown.injected_turns == (turn.turn_id,)
     later = (await plant.turns(scope))[-1]
@@ -251,7 +251,7 @@ async def test_a_forgotten_turn_that_is_sent_again_stores_nothing(plant: Plant) 
     for finished in (False, True):
         if finished:
             await plant.follow()
-            assert (await plant.finish(scope, receipt)).decision == "deletion_propagated"
+            assert (await plant.until(scope, receipt)).decision == "deletion_propagated"
         before = await rows(plant, scope)
         assert (await plant.store(scope, turn)).state == "forgotten"
         assert await rows(plant, scope) == before
@@ -287,8 +287,26 @@ async def test_the_key_of_the_probes_dies_with_the_receipt(plant: Plant) -> None
     opener = plant.composition.vault("opener")
     assert await opener.present([KeyId(row["probe_key"])])
     await plant.follow()
-    assert (await plant.finish(scope, receipt)).decision == "deletion_propagated"
+    assert (await plant.until(scope, receipt)).decision == "deletion_propagated"
     assert not await opener.present([KeyId(row["probe_key"])])
+
+
+async def test_the_key_of_the_probes_lives_for_a_day_at_most(plant: Plant) -> None:
+    """A deletion that stays pending for longer loses what it asks for, says why, and can only be closed then."""
+    scope = await plant.person()
+    receipt = await plant.forget(scope, await plant.remember(scope, "我住在苏州", "好的。"))
+    assert (await plant.finish(scope, receipt)).unasked is None  # no read model has followed
+    async with plant.owner() as connection:
+        key = await connection.fetchval(
+            "update ops.erasure set prepared_at = prepared_at - interval '25 hours' where tombstone = $1"
+            " returning probe_key",
+            receipt,
+        )
+    await plant.follow()
+    shown = await plant.finish(scope, receipt)
+    assert (shown.decision, shown.unasked) == ("DELETION_PENDING", "expired")
+    assert "cannot_prove" in {each.state for each in shown.layers if each.layer == "read_path"}
+    assert not await plant.composition.vault("opener").present([KeyId(key)])
 
 
 async def test_a_finisher_killed_after_the_receipt_still_destroys_the_probes_key(plant: Plant) -> None:
@@ -301,7 +319,8 @@ async def test_a_finisher_killed_after_the_receipt_still_destroys_the_probes_key
     (key,) = await (await plant.composition.vault("keeper").keyring(scope)).lease(1)
     async with plant.owner() as connection:
         await connection.execute(
-            "update ops.erasure set probe_key = $2, tried_at = now() - interval '1 hour' where tombstone = $1",
+            "update ops.erasure set probe_key = $2, cleared_at = null, tried_at = now() - interval '1 hour'"
+            " where tombstone = $1",
             receipt,
             key.key_id,
         )
@@ -326,7 +345,7 @@ async def test_nothing_in_the_clear_holds_a_word_of_the_person(plant: Plant) -> 
     assert not await clear_words(plant, words)
     receipt = await plant.forget(scope, memory)
     await plant.follow()
-    shown = await plant.finish(scope, receipt)
+    shown = await plant.until(scope, receipt)
     assert shown.decision == "deletion_propagated"
     assert not any(word in shown.model_dump_json() for word in words)
     assert not await clear_words(plant, words)

@@ -126,7 +126,7 @@ async def test_a_read_model_that_ignores_tombstones_keeps_the_receipt_pending(
     assert shown.decision == "DELETION_PENDING"
     assert states(shown)[LAYER_OF[model]] == "present"
     await plant.rebuild(model)
-    assert (await plant.finish(scope, receipt)).decision == "deletion_propagated"
+    assert (await plant.until(scope, receipt)).decision == "deletion_propagated"
 
 
 @pytest.mark.parametrize("model", MODELS)
@@ -148,7 +148,7 @@ async def test_a_read_model_frozen_before_the_tombstone_keeps_the_receipt_pendin
     assert shown.decision == "DELETION_PENDING"
     assert shown.statement is None
     await plant.follow(model)
-    assert (await plant.finish(scope, receipt)).decision == "deletion_propagated"
+    assert (await plant.until(scope, receipt)).decision == "deletion_propagated"
 
 
 @pytest.mark.parametrize("server", [MILVUS, VALKEY])
@@ -184,7 +184,7 @@ async def test_reads_that_still_name_the_memory_keep_the_receipt_pending(
     shown = await plant.finish(scope, receipt, registry=plant.registry(Idle("reads")))
     assert shown.decision == "DELETION_PENDING"
     assert unproven(shown) == {"reads"}
-    assert (await plant.finish(scope, receipt)).decision == "deletion_propagated"
+    assert (await plant.until(scope, receipt)).decision == "deletion_propagated"
 
 
 async def test_a_key_that_comes_back_keeps_the_receipt_pending(plant: Plant, owned: tuple[Scope, MemoryId]) -> None:
@@ -214,7 +214,7 @@ async def test_a_key_that_comes_back_keeps_the_receipt_pending(plant: Plant, own
     shown = await plant.finish(scope, receipt, registry=plant.registry(Restores("reads", restore)))
     assert shown.decision == "DELETION_PENDING"
     assert unproven(shown) == {"vault_keys"}
-    assert (await plant.finish(scope, receipt)).decision == "deletion_propagated"
+    assert (await plant.until(scope, receipt)).decision == "deletion_propagated"
     assert not await plant.composition.vault("opener").present(KeyId(row["key_id"]) for row in rows)
 
 
@@ -236,7 +236,7 @@ async def test_a_body_that_comes_back_keeps_the_receipt_pending(plant: Plant, ow
     shown = await plant.finish(scope, receipt, registry=plant.registry(Restores("reads", restore)))
     assert shown.decision == "DELETION_PENDING"
     assert unproven(shown) == {"log_bodies"}
-    assert (await plant.finish(scope, receipt)).decision == "deletion_propagated"
+    assert (await plant.until(scope, receipt)).decision == "deletion_propagated"
 
 
 async def test_the_text_under_another_memory_id_keeps_the_receipt_pending(
@@ -254,8 +254,8 @@ async def test_the_text_under_another_memory_id_keeps_the_receipt_pending(
     assert unproven(shown) == {"read_path", "keyword_index"}
     other = await plant.forget(scope, twin)
     await plant.follow()
-    assert (await plant.finish(scope, other)).decision == "deletion_propagated"
-    assert (await plant.finish(scope, receipt)).decision == "deletion_propagated"
+    assert (await plant.until(scope, other)).decision == "deletion_propagated"
+    assert (await plant.until(scope, receipt)).decision == "deletion_propagated"
 
 
 @pytest.mark.parametrize("escaped", [True, False])
@@ -274,7 +274,7 @@ async def test_the_text_in_a_dead_letter_keeps_the_receipt_pending(
     assert shown.decision == "DELETION_PENDING"
     assert unproven(shown) == {"dead_letters"}
     assert len(await plant.composition.letters.of(scope)) == 3
-    assert (await plant.finish(scope, receipt)).decision == "deletion_propagated"
+    assert (await plant.until(scope, receipt)).decision == "deletion_propagated"
     kept = [letter.text or "" for letter in await plant.composition.letters.of(scope)]
     assert sorted("苏州" in text for text in kept) == [False, True]
 
@@ -303,7 +303,7 @@ async def test_the_text_in_a_waiting_turn_keeps_the_receipt_pending(
         await client.xdel(TURNS, entry)
     finally:
         await client.aclose()
-    assert (await plant.finish(scope, receipt)).decision == "deletion_propagated"
+    assert (await plant.until(scope, receipt)).decision == "deletion_propagated"
     assert await plant.composition.letters.of(scope) == []
 
 
@@ -320,7 +320,7 @@ async def test_what_other_persons_hand_over_does_not_keep_a_receipt_pending(
             await client.xadd(TURNS, {"token": token(plant, owner), "turn": turn})
         receipt = await plant.forget(scope, memory)
         await plant.follow()
-        shown = await plant.finish(scope, receipt)
+        shown = await plant.until(scope, receipt)
         assert shown.decision == "deletion_propagated", shown.layers
     finally:
         await client.delete(TURNS)
@@ -392,4 +392,4 @@ async def test_the_terms_under_a_stray_id_keep_the_receipt_pending(plant: Plant,
     assert shown.negative_queries["stored_keywords"] == 1
     async with plant.owner() as connection:
         await connection.execute("delete from keywords.entry where memory_id = $1", stray)
-    assert (await plant.finish(scope, receipt)).decision == "deletion_propagated"
+    assert (await plant.until(scope, receipt)).decision == "deletion_propagated"

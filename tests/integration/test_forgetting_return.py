@@ -41,7 +41,7 @@ async def forgotten(plant: Plant, scope: Scope, memory: MemoryId) -> None:
     """Forget a memory and see its receipt through."""
     receipt = await plant.forget(scope, memory)
     await plant.follow()
-    assert (await plant.finish(scope, receipt)).decision == "deletion_propagated"
+    assert (await plant.until(scope, receipt)).decision == "deletion_propagated"
 
 
 @pytest.mark.parametrize("said", SAYINGS)
@@ -152,7 +152,7 @@ async def test_an_older_turn_that_waits_still_keeps_it_pending(plant: Plant, at:
     await withdraw(plant)
     assert shown.decision == "DELETION_PENDING"
     assert [layer.layer for layer in shown.layers if layer.state == "present"] == ["async_queue"]
-    assert (await plant.finish(scope, receipt)).decision == "deletion_propagated"
+    assert (await plant.until(scope, receipt)).decision == "deletion_propagated"
 
 
 async def hand_over(plant: Plant, scope: Scope, said: str, at: datetime) -> dict[str, str]:
@@ -188,7 +188,7 @@ async def test_an_answer_from_a_context_older_than_the_forget_is_not_stored(plan
     receipt = await plant.forget(scope, memory)
     if erased:
         await plant.follow()
-        assert (await plant.finish(scope, receipt)).decision == "deletion_propagated"
+        assert (await plant.until(scope, receipt)).decision == "deletion_propagated"
     turn = plant.turn("今晚吃什么？我住在苏州。", "按你的口味，吃北京烤鸭吧。", contexts=[context], at=now())
     position = await plant.placed(scope, turn)
     assert (await plant.store(scope, turn)).state == "known"
@@ -200,7 +200,7 @@ async def test_an_answer_from_a_context_older_than_the_forget_is_not_stored(plan
     shown = await plant.composition.backend.context(scope, asking(session_id="s1"))
     assert "苏州" in shown.text
     assert "烤鸭" not in shown.text
-    assert (await plant.finish(scope, receipt)).decision == "deletion_propagated"
+    assert (await plant.until(scope, receipt)).decision == "deletion_propagated"
 
 
 async def test_an_answer_from_a_context_that_holds_nothing_forgotten_is_stored(plant: Plant) -> None:

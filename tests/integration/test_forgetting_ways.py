@@ -44,7 +44,7 @@ async def forgotten(plant: Plant, scope: Scope, what: What) -> ReceiptView:
     assert pending is not None
     assert (pending.memories, pending.messages) == (shown.total, shown.messages)
     await plant.follow()
-    receipt = await plant.finish(scope, pending.receipt_id)
+    receipt = await plant.until(scope, pending.receipt_id)
     assert receipt.decision == "deletion_propagated", receipt.layers
     assert await plant.counts(scope) == before
     again = await backend.forget_what(scope, what)
@@ -109,7 +109,7 @@ async def test_a_turn_nobody_considered_yet_is_forgotten_too(plant: Plant) -> No
     considered = await plant.rememberer.consider(position)
     assert considered is None or considered.counts == {}
     await plant.follow()
-    assert (await plant.finish(scope, receipt.receipt_id)).decision == "deletion_propagated"
+    assert (await plant.until(scope, receipt.receipt_id)).decision == "deletion_propagated"
     assert await contents(plant, scope) == set()
 
 

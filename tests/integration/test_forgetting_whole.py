@@ -54,7 +54,7 @@ async def forget(plant: Plant, scope: Scope, what: str) -> EventId:
 async def finished(plant: Plant, scope: Scope, receipt: EventId) -> ReceiptView:
     """Let the read models follow, and finish."""
     await plant.follow()
-    shown = await plant.finish(scope, receipt)
+    shown = await plant.until(scope, receipt)
     assert shown.decision == "deletion_propagated", [each for each in shown.layers if each.state == "present"]
     return shown
 
@@ -199,7 +199,7 @@ async def test_a_layer_that_keeps_one_row_keeps_the_receipt_pending(plant: Plant
     async with plant.owner() as connection:
         await connection.execute("delete from facts.subject where subject_id = $1", scope.subject_id)
         await connection.execute("delete from keywords.entry where subject_id = $1", scope.subject_id)
-    assert (await plant.finish(scope, receipt)).decision == "deletion_propagated"
+    assert (await plant.until(scope, receipt)).decision == "deletion_propagated"
 
 
 async def test_every_table_beside_the_log_goes_or_is_kept_for_a_reason(plant: Plant) -> None:

@@ -25,7 +25,7 @@ async def forgotten(plant: Plant, scope: Scope, said: str) -> EventId:
     """Remember something, forget it, and get its first receipt."""
     receipt = await plant.forget(scope, await plant.remember(scope, said, "好的。OK."))
     await plant.follow()
-    assert (await plant.finish(scope, receipt)).decision == "deletion_propagated"
+    assert (await plant.until(scope, receipt)).decision == "deletion_propagated"
     return receipt
 
 
@@ -52,7 +52,7 @@ async def test_the_second_receipt_waits_for_every_rewriting_and_the_roll(plant: 
     await composition.vectors.flush("memory_v1")
     receipt = await plant.forget(scope, memory)
     await plant.follow()
-    assert (await plant.finish(scope, receipt)).decision == "deletion_propagated"
+    assert (await plant.until(scope, receipt)).decision == "deletion_propagated"
     milvus = composition.settings.data / "milvus"
     assert files_with(milvus, memory.hex.encode()), "a delete leaves the id in the files of the index"
     steps = (
@@ -151,6 +151,11 @@ async def test_the_person_closes_what_can_never_be_proven_and_nothing_else(plant
     assert view.end is not None
     assert verify(view.end.statement, view.end.signature, plant.finisher()._signer.public)
     position = (await plant.tombstone(scope, receipt)).position
+    assert position is not None
+    async with plant.owner() as connection:
+        key = await connection.fetchval("select probe_key from ops.erasure where tombstone = $1", receipt)
+    await plant.composition.finisher.finish(position)
     assert position not in await plant.composition.finisher.pending()
+    assert not await plant.composition.vault("opener").present([key]), "the probes' key dies with the end"
     proven = await forgotten(plant, scope, "Remember that I love hiking.")
     assert await backend.receipt_book.close(scope, proven), "its bytes may lie where nothing rewrites them"

@@ -108,14 +108,14 @@ async def test_what_is_forgotten_during_the_build_and_the_grace_is_in_neither_in
     await changing.build(uncentred_model())
     first = await plant.forget(scope, memories["我喜欢喝抹茶"])
     await plant.follow()
-    assert (await plant.finish(scope, first)).decision == "deletion_propagated"
+    assert (await plant.until(scope, first)).decision == "deletion_propagated"
     await changing.switch(timedelta(hours=1))
     second = await plant.forget(scope, memories["我住在苏州"])
     await plant.follow()
     # the one that served before has not followed yet, so nothing is proven
     assert (await plant.finish(scope, second)).decision == "DELETION_PENDING"
     await follow(plant)
-    assert (await plant.finish(scope, second)).decision == "deletion_propagated"
+    assert (await plant.until(scope, second)).decision == "deletion_propagated"
     gone = {memories["我喜欢喝抹茶"].hex, memories["我住在苏州"].hex}
     for place in await places(plant):
         assert place is not None

@@ -186,7 +186,7 @@ async def test_something_held_can_be_forgotten(plant: Plant) -> None:
     assert isinstance(held.event, NotWritten)
     receipt = await plant.forget(scope, held.event.candidate_id)
     await plant.follow()
-    assert (await plant.finish(scope, receipt)).decision == "deletion_propagated"
+    assert (await plant.until(scope, receipt)).decision == "deletion_propagated"
     assert (await plant.composition.backend.memories(scope, None, 10, None)).memories == ()
 
 

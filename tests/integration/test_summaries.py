@@ -113,12 +113,36 @@ async def test_what_is_forgotten_leaves_the_summary_at_once(plant: Plant) -> Non
     receipt = await plant.forget(scope, memory)
     assert await shown(plant, scope) == ("- [constraint] 预算不能超过3000元",)
     await plant.follow()
-    done = await plant.finish(scope, receipt)
+    done = await plant.until(scope, receipt)
     assert done.decision == "deletion_propagated"
     assert {layer.layer: layer.state for layer in done.layers}["summary_store"] == "absent"
     await plant.say(scope, "继续", "好的。")
     assert await refresh(plant, scope) == "written"
     assert not any("三楼" in line for line in await shown(plant, scope))
+
+
+async def test_a_summary_that_keeps_saying_it_keeps_the_receipt_pending(plant: Plant) -> None:
+    """Control: a layer that destroys no line of a summary that rests on another message is found out by the probe."""
+    scope = await plant.person()
+    memory = await plant.remember(scope, "请记住：我的工位在三楼靠窗", "好的。")
+    content = (await plant.recalled(scope, "工位"))[memory]
+    await plant.say(scope, f"帮我写一份说明，写明{content}", "好的。")
+    assert await refresh(plant, scope) == "written"
+    assert any(content in line for line in await shown(plant, scope))
+    receipt = await plant.forget(scope, memory)
+    await plant.follow()
+
+    class Idle:
+        name = "summary_store"
+
+        async def erase(self, tombstone: object, question: object) -> None:
+            del tombstone, question
+
+    pending = await plant.finish(scope, receipt, registry=plant.registry(Idle()))
+    assert pending.decision == "DELETION_PENDING"
+    assert {layer.layer: layer.state for layer in pending.layers}["summary_store"] == "present"
+    assert (await plant.until(scope, receipt)).decision == "deletion_propagated"
+    assert not any(content in line for line in await shown(plant, scope))
 
 
 @dataclass

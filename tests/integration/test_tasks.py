@@ -307,7 +307,7 @@ async def test_forgetting_a_memory_forgets_what_a_task_made_of_it(plant: Plant, 
     with pytest.raises(BadInputError):
         await workflow.change(at_once, "observe", facts=[{"text": "x", "memories": [str(UUID(int=7))]}])
     await plant.follow()
-    shown = await plant.finish(scope, receipt)
+    shown = await plant.until(scope, receipt)
     assert shown.decision == "deletion_propagated"
     assert {layer.layer: layer.state for layer in shown.layers}["task_state"] == "absent"
     after = await workflow.show("t1", TokenRole.PERSON)
@@ -333,7 +333,7 @@ async def test_a_task_that_keeps_saying_it_keeps_the_receipt_pending(plant: Plan
     shown = await plant.finish(scope, receipt, registry=plant.registry(Idle()))
     assert shown.decision == "DELETION_PENDING"
     assert {layer.layer: layer.state for layer in shown.layers}["task_state"] == "present"
-    assert (await plant.finish(scope, receipt)).decision == "deletion_propagated"
+    assert (await plant.until(scope, receipt)).decision == "deletion_propagated"
 
 
 async def test_what_is_closed_to_an_agent_is_closed_in_its_tasks(plant: Plant, workflow: Workflow) -> None:
@@ -383,7 +383,7 @@ async def test_a_context_begins_with_the_task_at_hand(plant: Plant, workflow: Wo
         "- [fact] &lt;b&gt;two people&lt;/b&gt;"
     ]
     await plant.follow()
-    assert (await plant.finish(scope, receipt)).decision == "deletion_propagated"
+    assert (await plant.until(scope, receipt)).decision == "deletion_propagated"
     assert (await compiled(task_id="t9")).left_out[-1].reason == "task_unknown"
     await workflow.change(await workflow.show("t1"), "abandon")
     assert (await compiled()).left_out[-1].reason == "task_over"

@@ -99,7 +99,7 @@ async def test_a_forgotten_memory_leaves_no_id_in_any_trace(plant: Plant) -> Non
     await plant.say(scope, "谢谢", contexts=[given.context_id])
     tombstone = await plant.forget(scope, memory)
     await plant.follow()
-    receipt = await plant.finish(scope, tombstone)
+    receipt = await plant.until(scope, tombstone)
     assert receipt.decision == "deletion_propagated"
     assert len(receipt.injected_turns) == 1
     checks = {layer.layer: (layer.state, layer.checks) for layer in receipt.layers}

@@ -167,7 +167,7 @@ async def test_forgetting_one_of_two_merged_memories_forgets_both(plant: Plant) 
     keys = {part.key_id for each in await plant.stream(scope) for part in each.parts}
     receipt = await plant.forget(scope, first)
     await plant.follow()
-    shown = await plant.finish(scope, receipt)
+    shown = await plant.until(scope, receipt)
     assert shown.decision == "deletion_propagated"
     assert not await plant.composition.vault("opener").present(keys)
     assert await _status(plant, scope, second) is MemoryStatus.FORGOTTEN

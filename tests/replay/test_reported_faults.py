@@ -88,7 +88,7 @@ async def forgotten(plant: Plant, scope: Scope, memory: MemoryId) -> None:
     """Forget a memory and see its receipt through."""
     receipt = await plant.forget(scope, memory)
     await plant.follow()
-    assert (await plant.finish(scope, receipt)).decision == "deletion_propagated"
+    assert (await plant.until(scope, receipt)).decision == "deletion_propagated"
 
 
 def kinds(stream: list[StoredEvent]) -> list[type]:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from events.model import MemoryId, Scope
+from events.model import EventId, MemoryId, Scope
 from tests.backups import brought_back, chosen_of, take
 from tests.plant import Plant, planted
 
@@ -38,7 +38,7 @@ async def story(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Story
         receipt = await plant.forget(scope, gone)
         await take(plant, folder / "during")
         await plant.follow()
-        shown = await plant.finish(scope, receipt)
+        shown = await plant.until(scope, receipt)
         assert shown.decision == "deletion_propagated"
         await plant.composition.roller.roll()
         await take(plant, folder / "after")
@@ -49,9 +49,9 @@ async def story(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Story
 async def test_a_restored_backup_brings_back_nothing_forgotten(
     story: Story, tmp_path: Path, taken: str, late: int
 ) -> None:
-    """Whatever a backup holds: its tombstones are applied and probed before any read, keys and bodies never return."""
+    """Its tombstones are applied and probed before any read, keys and bodies never return; no superuser is needed."""
     chosen = chosen_of(story.plant, story.folder / taken)
-    async with brought_back(story.plant, chosen, tmp_path / "new") as (restored, done):
+    async with brought_back(story.plant, chosen, tmp_path / "new", plain=taken == "after") as (restored, done):
         assert (done.late, done.probed) == (late, 1)
         assert done.left_out == (0 if taken == "after" else 4)  # the memory, its index part, both messages
         assert set(await restored.recalled(story.scope, TEA)) == {story.kept}
@@ -67,7 +67,13 @@ async def test_a_restored_backup_brings_back_nothing_forgotten(
                 == 0
             )
             assert await owner.fetchval("select count(*) from log.checkpoint") == 1  # of an origin of its own
-        assert stone.event_id == await _receipt(story)
+        receipt = await _receipt(story)
+        assert stone.event_id == receipt
+        shown = await restored.composition.backend.receipt(story.scope, receipt)
+        assert shown is not None
+        # what was left out cannot be asked for any more: a receipt that was not signed by then says so
+        assert shown.unasked == (None if taken == "after" else "restored")
+        assert (shown.propagated_at is None) == (taken != "after")
         await _still_works(restored, story.scope)
 
 
@@ -86,7 +92,7 @@ async def test_without_the_tombstone_it_would_come_back(story: Story, tmp_path: 
         assert story.gone in await restored.recalled(story.scope, WORD)
 
 
-async def _receipt(story: Story) -> object:
+async def _receipt(story: Story) -> EventId:
     page = await story.plant.composition.backend.receipt_book.page(story.scope, 10, None)
     return page.receipts[0].receipt_id
 
@@ -96,5 +102,5 @@ async def _still_works(restored: Plant, scope: Scope) -> None:
     memory = await restored.remember(scope, "请记住：我住在苏州。", "好的。")
     receipt = await restored.forget(scope, memory)
     await restored.follow()
-    shown = await restored.finish(scope, receipt)
+    shown = await restored.until(scope, receipt)
     assert shown.decision == "deletion_propagated"

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from events.model import Message, MessageId, Origin, Role, SessionId, Turn, TurnId, TurnStatus
 from ops.bench import look
 from ops.bench.facts import facts
+from ops.bench.forgetting.load import grows
 from ops.bench.forgetting.readers import Readers
 from ops.bench.memory_use import PeakMemory, sizes, tree
 from ops.bench.times import Clocks, percentile
@@ -142,3 +143,14 @@ def test_a_read_that_began_after_the_commit_is_a_hit() -> None:
         readers.given.append({"memory_id": str(UUID(int=memory)), "started": started, "way": way})
     readers.given.append({"memory_id": str(UUID(int=3)), "started": 999.0, "way": "list"})
     assert readers.hits({str(UUID(int=1)): 100.0, str(UUID(int=2)): 200.0}) == {"search": 1, "context": 1}
+
+
+@pytest.mark.parametrize(
+    ("rate", "before", "after", "wanted"),
+    [(1.0, 0, 2, True), (1.0, 0, 1, False), (4.0, 2, 8, True), (4.0, 4, 8, False), (10.0, 0, 15, True)],
+)
+def test_turns_that_wait_ever_longer_are_told_from_those_that_wait(
+    rate: float, before: int, after: int, wanted: bool
+) -> None:
+    """More than two seconds' worth, or a second's worth more than before, is a lag that grows."""
+    assert grows(rate, before, after) is wanted

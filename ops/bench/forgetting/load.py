@@ -11,10 +11,16 @@ from cenotaph.client import AsyncCenotaph
 from events.postgres import Database
 
 _PEOPLE = 20
-_FIRST = 1.0
+FIRST = 1.0
+"""The lowest rate that is tried, turns a second."""
 _STEP = 1.5
 _LAG_S = 2.0
 _DRAIN_S = 60.0
+
+
+def grows(rate: float, before: int, after: int) -> bool:
+    """Say whether so many waiting turns are more than two seconds' worth at a rate, or a second's more than before."""
+    return after / rate > _LAG_S or after > before + rate
 
 
 class Load:
@@ -31,9 +37,13 @@ class Load:
         self._log = log
         self._sent = 0
 
-    async def highest(self, seconds: float) -> tuple[float, list[dict[str, float]]]:
-        """Raise the rate until turns wait longer than two seconds, or ever longer; return the last that did not."""
-        rate, flat, tried = _FIRST, _FIRST, list[dict[str, float]]()
+    async def highest(self, seconds: float) -> tuple[float | None, list[dict[str, float]]]:
+        """Raise the rate until turns wait longer than two seconds, or ever longer; return the last that did not.
+
+        Args:
+            seconds: how long each rate is tried.
+        """
+        rate, flat, tried = FIRST, None, list[dict[str, float]]()
         while True:
             async with self.at(rate):
                 await asyncio.sleep(seconds / 2)
@@ -42,7 +52,7 @@ class Load:
                 end = await self.waiting()
             tried.append({"turns_per_s": round(rate, 2), "waiting_middle": middle, "waiting_end": end})
             await self._drained()
-            if end / rate > _LAG_S or end > middle + rate:
+            if grows(rate, middle, end):
                 return flat, tried
             flat, rate = rate, rate * _STEP
 

@@ -4,7 +4,7 @@ import asyncio
 import json
 import os
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from uuid import UUID, uuid4
@@ -15,8 +15,10 @@ from cenotaph.client import AsyncCenotaph
 from events.errors import CenotaphError
 from events.model import MemoryId, Scope, SubjectId, TenantId
 from ops.bench.facts import facts
-from ops.bench.forgetting.load import Load
+from ops.bench.forgetting.everything import Everything
+from ops.bench.forgetting.load import FIRST, Load, grows
 from ops.bench.forgetting.readers import reading
+from ops.bench.places import durability, weaknesses
 from ops.bench.running import Up, up
 from ops.bench.times import Clocks
 from ops.composition import Composition
@@ -28,6 +30,8 @@ _POLL_S = 0.005
 _GIVE_UP_S = 120.0
 _AFTER_S = 0.5
 """How long the readers go on asking after the receipt."""
+_IDLE = 1.0
+"""The load average, over a minute, up to which a machine counts as doing nothing else."""
 
 
 @dataclass
@@ -108,8 +112,18 @@ class Person:
             return time.time()
 
 
-async def measure(running: Up, forgets: int, readers: int, seconds: float) -> dict[str, object]:
-    """Forget without load, find the rate, forget under it; return the figures."""
+async def measure(
+    running: Up, forgets: int, readers: int, seconds: float, before: tuple[float, float, float]
+) -> dict[str, object]:
+    """Forget without load, find the rate, forget under it, then give the bytes back; return the figures.
+
+    Args:
+        running: the system.
+        forgets: how many in each phase.
+        readers: processes that poll.
+        seconds: how long each rate of turns is tried.
+        before: the load average before any of it was started.
+    """
     composition = Composition(running.settings, running.endpoints)
     known = facts(2 * forgets + 1)
     try:
@@ -118,19 +132,41 @@ async def measure(running: Up, forgets: int, readers: int, seconds: float) -> di
             await person.forget(await person.remember(0, known[0].text))  # warms up, and is not counted
             quiet = await _phase(person, known[1 : forgets + 1], running, readers, offset=1)
             load = Load(door, running.key, composition.log("prober"))
-            rate, tried = await load.highest(seconds)
+            flat, tried = await load.highest(seconds)
+            rate = FIRST if flat is None else flat
             async with load.at(rate):
+                waited = await load.waiting()
                 loaded = await _phase(person, known[forgets + 1 :], running, readers, offset=forgets + 1)
+                waits = await load.waiting()
+            loaded |= {"turns_per_s": round(rate, 2), "waiting_before": waited, "waiting_after": waits}
+            purged = await Everything(composition).purge()
             return {
                 "without_load": quiet,
-                "under_load": {"turns_per_s": round(rate, 2), **loaded},
+                "under_load": loaded,
+                "purge": purged,
                 "rates_tried": tried,
                 "goals": {"propagated_p50_ms": 500, "propagated_p99_ms": 2000, "hits": 0},
+                "invalid_because": [
+                    *weaknesses(await durability(running.endpoints.database_url)),
+                    *_invalid(
+                        {
+                            "other programs kept the processors busy when it began": before[0] > _IDLE,
+                            "no rate was flat": flat is None,
+                            "turns waited ever longer while it was measured": grows(rate, waited, waits),
+                            "a phase without reads proves nothing": not (quiet["reads"] and loaded["reads"]),
+                            "a second receipt is missing": purged["second_receipts"] != 2 * forgets + 1,
+                        }
+                    ),
+                ],
                 "cpus": os.cpu_count(),
-                "load_average": os.getloadavg(),
+                "load_average": {"before": before, "after": os.getloadavg()},
             }
     finally:
         await composition.close()
+
+
+def _invalid(reasons: Mapping[str, bool]) -> list[str]:
+    return [reason for reason, holds in reasons.items() if holds]
 
 
 async def _phase(
@@ -182,8 +218,9 @@ async def _scope(composition: Composition, running: Up) -> Scope:
 
 def main(forgets: int, readers: int, seconds: float) -> dict[str, object]:
     """Run everything on a `cenotaph up` of its own."""
+    before = os.getloadavg()
     with up() as running:
-        return asyncio.run(measure(running, forgets, readers, seconds))
+        return asyncio.run(measure(running, forgets, readers, seconds, before))
 
 
 def table(result: dict[str, object]) -> str:

@@ -11,7 +11,7 @@ from pydantic import AwareDatetime
 from starlette.responses import StreamingResponse
 
 from events.model import EventId, Scope
-from services.api.auth import MayChoose, MayForget, MayReadReceipt, MayReadReceipts, Reader
+from services.api.auth import MayCloseReceipt, MayForget, MayReadReceipt, MayReadReceipts, Reader
 from services.api.body import body
 from services.api.door import Door, TheDoor
 from services.api.openapi import ANY_PROBLEMS, BODY_PROBLEMS, Examples, json_body, problems
@@ -158,8 +158,11 @@ def _event(receipt: ReceiptView) -> str:
 
 
 @router.post("/v1/receipts/{receipt_id}/close", responses=problems(HTTPStatus.NOT_FOUND))
-async def close_receipt(scope: MayChoose, receipt_id: UUID, door: TheDoor) -> ReceiptView:
-    """Close, as the person, a deletion of which a layer can never prove anything: `closed_unproven`, signed."""
+async def close_receipt(scope: MayCloseReceipt, receipt_id: UUID, door: TheDoor) -> ReceiptView:
+    """Close, as the person, a deletion of which a layer can never prove anything: `closed_unproven`, signed.
+
+    Of a whole person or tenant the capability of the receipt does that, too.
+    """
     receipt = await door.backend.close_receipt(scope, EventId(receipt_id))
     if receipt is None:
         raise not_found("receipt")

@@ -87,6 +87,14 @@ class Directory:
         destroy(self._secret(tenant, name))
         return bool(removed)
 
+    async def forget(self, tenant: TenantId) -> None:
+        """Remove every layer of a tenant that was forgotten as a whole; killed in between, it is simply repeated."""
+        for place in [each for each in self._open if each[0] == tenant]:
+            await self._open.pop(place).close()
+        async with self._database.transaction() as connection:
+            for row in await connection.fetch("delete from ops.layer where tenant_id = $1 returning name", tenant):
+                destroy(self._secret(tenant, row["name"]))
+
     async def list(self, tenant: TenantId) -> Sequence[Registration]:
         """List a tenant's layers, by name."""
         async with self._database.connection() as connection:

@@ -41,7 +41,7 @@ async def test_only_the_person_forgets_the_person_and_only_the_key_the_tenant(
 async def test_a_capability_opens_its_receipt_and_nothing_else(
     nobody: httpx.AsyncClient, bearer: Callable[[TokenRole], dict[str, str]]
 ) -> None:
-    """It comes with the answer, is the same each time, and is no token."""
+    """It comes with the answer, is the same each time, closes what cannot be proven, and is no token."""
     person = bearer(TokenRole.PERSON)
     first, again = [
         (await nobody.post("/v1/person/forget", headers=person, json={"digest": DIGEST})).json() for _ in range(2)
@@ -49,6 +49,8 @@ async def test_a_capability_opens_its_receipt_and_nothing_else(
     assert first["capability"] == again["capability"]
     held = {"Authorization": f"Bearer {first['capability']}"}
     assert (await nobody.get(f"/v1/receipts/{RECEIPT}", headers=held)).json()["receipt_id"] == str(RECEIPT)
+    assert (await nobody.post(f"/v1/receipts/{RECEIPT}/close", headers=held)).status_code == 200
+    assert (await nobody.post(f"/v1/receipts/{uuid4()}/close", headers=held)).status_code == 401
     for path in (f"/v1/receipts/{uuid4()}", "/v1/receipts", "/v1/memories", "/v1/person/forget"):
         assert (await nobody.get(path, headers=held)).status_code == 401
 
