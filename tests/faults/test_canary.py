@@ -150,6 +150,7 @@ async def rewritten_file(client: "redis.Redis") -> None:
             await asyncio.sleep(0.05)
 
 
+@pytest.mark.timeout(600)
 async def test_no_word_lies_in_any_file(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
     """What came over HTTP, XADD, a refused XADD or a query is in no file: Redis's own is rewritten by the worker."""
     monkeypatch.setenv("CENOTAPH_REWRITE_EVERY_S", "1")
