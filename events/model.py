@@ -259,8 +259,9 @@ class Candidate(Claim):
 
     `explicit` means the person asked to remember it. `ephemeral` means it is meant for this once only. `sensitivity`
     names a class of R13.8 (`health`, `finance`, …) or is None. `replaces` is the value that the person says is no
-    longer so, where they name it: it finds the memory to replace under whatever key that is. `said_by` names the
-    business system that proposes it, None the person (R14).
+    longer so, where they name it: it finds the memory to replace under whatever key that is. `amends` marks what only
+    says how something has changed: it is nothing where nothing is known of it. `said_by` names the business system that
+    proposes it, None the person (R14).
     """
 
     evidence: tuple[Evidence, ...]
@@ -272,6 +273,7 @@ class Candidate(Claim):
     correction: bool = False
     sensitivity: str | None = None
     replaces: str | None = None
+    amends: bool = False
     said_by: str | None = None
 
 

@@ -17,7 +17,7 @@ from services.extraction.vocabulary import holds_several, respect, tool_of, topi
 from services.extraction.wording import is_pronoun, tidy_span, tidy_value
 
 _SUBJECT = r"(?P<own>我们?|咱们?|本)?(?P<s>[^,，。:：]{1,24}?)"
-_WHEN = rf"(?:{macros()['time']}|现在|目前|如今|已经|早就|都|也|就|一直|默认|还|正式|固定)*"
+_WHEN = rf"(?: |{macros()['time']}|现在|目前|如今|已经|早就|都|也|就|一直|默认|还|正式|固定)*"
 _ZH = tuple(
     re.compile(rf"^{_SUBJECT}{_WHEN}{verb}$")
     for verb in (
@@ -26,7 +26,10 @@ _ZH = tuple(
         r"在(?P<v>[^,，。]{1,24}?)(?:里|上)(?:面)?(?:管|记|写|做|存)",
         r"(?:改名|更名|改)?(?:叫做|名叫|叫)(?:了)?(?P<v>[^,，。]{1,24})",
         r"(?:是|用的是|用(?!的)|改成了?|换成了?|改为|变成了?|升级到了?|改用)(?P<v>[^,，。]{1,40})",
-        r"(?:定|安排|排|改|挪|调|搬|移|换|迁|转)(?:在|到|成|为|去)了?(?P<v>[^,，。]{1,24}?)(?:举行|开|进行|打|上|发|做|练|跑)?",
+        (
+            r"(?:定|安排|排|改|挪|调|搬|移|换|迁|转|migrate ?|switch ?|move ?)(?:在|到|成|为|去)了?"
+            r"(?P<v>[^,，。]{1,24}?)(?:举行|开|进行|打|上|发|做|练|跑)?"
+        ),
         r"在(?P<v>[^,，。]{1,24})",
         r"(?:一共|总共|总计)?有(?P<v>[\d一二两三四五六七八九十百千万几]+(?:多)?(?:个|名|位|人|间|台|张|条|只|份|节|章|层|篇|首|页|匹|辆|公里|平)[^,，。]{0,8})",
         r"(?:每|逢)(?P<v>(?:个)?(?:周|星期|礼拜)[一二三四五六日天末])(?:都|会|要)*[^,，。]{1,8}",
@@ -70,14 +73,15 @@ _EN_ITS = re.compile(r"^(?:it|they) (?P<always>always |usually |never )(?P<v>[a-
 _VERB_IN_SUBJECT = re.compile(
     r"(?<![周例年晚班早月聚约协书友长乐览动流享论讨谈告布话新舞酒宴生工事唱学员团])会(?!议)|(?:觉|想|说|知|要|能|看|希望|打算|去|做|吃|喝|玩|听|不|没|被|把|让|给|跟|和|与)|喜欢|认为|以为|发现|今天|明天|昨天|这|那|最近|刚才|有|什么|哪|怎|最|唯一|兴趣|一些"
 )
-_MOVED_TO = re.compile(r"(?:搬|迁|迁移|转移|挪)(?:到|去|至)了?|换成了?|改用了?|换到了?|切换?到了?")
+_MOVED_TO = re.compile(
+    r"(?:migrate|switch|move) ?(?:到|成|去)了?|(?:搬|迁|迁移|转移|挪)(?:到|去|至)了?|换成了?|改用了?|换到了?|切换?到了?"
+)
 _SHORT_SUBJECT = 8
 _PLACED = re.compile(
     r"在[^,，。]{0,20}?(?:[路街巷弄楼层区县市镇村园站]|大厦|广场|中心|号|附近|旁边|隔壁|对面|门口)(?:[上里边内]|附近|对面)?$"
 )
 _NO_THING = re.compile(r"脸|心情|手|头|眼|天气|云|雨|风|太阳|月亮|味道|^[现正都人就也还家]$")
-_DENIED = re.compile(r"n't(?![a-z])")
-_WHERE = re.compile(r"(?:(?<![现正])在|[搬挪][到去至]了?|[换转迁][到去至]了?(?![a-z ])).$")
+_WHERE = re.compile(r"(?:(?<![现正])在|[搬挪换转迁][到去至]了?)(?![a-z ]).$")
 _SET = re.compile(
     r"叫(?:做)?(?![我你他她])|(?:每|逢)(?:个)?(?:周|星期|礼拜)|(?:搬|挪|移|迁|换|转)(?:到|去)|用的是|换成|改成|改用|放在|存在|定在|名叫|有(?=[\d一二两三四五六七八九十百千万几])|升级到|(?:定|安排|排)(?:在|到)"
 )
@@ -174,11 +178,13 @@ def _english(clause: Clause, text: Text, *, known: bool) -> Proposal | None:
     named = topics(subject)
     timed = respect(match.group("v"), without=_NO_CLOCK) is not None and has("change", clause.text)
     due = match.group("v").startswith("due ")
-    if match.group("own") == "the" and not (((known or has("change", clause.text)) and named) or timed or due):
+    amends = match.group("own") == "the" and not (((known or has("change", clause.text)) and named) or timed or due)
+    if amends and not has("change", clause.text):
         return None
     if _fleeting(subject) or (_ING.match(match.group("v")) or starts("state", match.group("v"))):
         return None
-    return _proposal(clause, text, subject, match.span("v"), verb=match.group("verb"))
+    found = _proposal(clause, text, subject, match.span("v"), verb=match.group("verb"))
+    return replace(found, amends=True, value=found.value.removesuffix(" now")) if found and amends else found
 
 
 def _english_now(clause: Clause, text: Text) -> Proposal | None:
@@ -214,7 +220,7 @@ def _its(clause: Clause, text: Text, earlier: str | None) -> Proposal | None:
 
 def _proposal(clause: Clause, text: Text, subject: str, span: tuple[int, int], verb: str = "is") -> Proposal | None:
     start, end = tidy_value(clause.text, *span)
-    if start >= end or is_pronoun(clause.text[start:end]) or _DENIED.search(subject):
+    if start >= end or is_pronoun(clause.text[start:end]) or "n't" in subject:
         return None
     ruled = respect(clause.text[start:end], without=frozenset({"choice", "order"}))
     tool = tool_of(clause.text[start:end])

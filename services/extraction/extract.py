@@ -217,6 +217,7 @@ def _candidate(proposal: Proposal, message: Message, text: Text, when: Period | 
         correction=proposal.correction,
         sensitivity=proposal.sensitivity,
         replaces=proposal.replaces,
+        amends=proposal.amends,
     )
 
 

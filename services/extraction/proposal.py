@@ -23,4 +23,5 @@ class Proposal:
     correction: bool = False
     sensitivity: str | None = None
     replaces: str | None = None  # the value that it says is no longer so
+    amends: bool = False  # says nothing unless something is known of the thing
     features: frozenset[str] = frozenset()

@@ -35,6 +35,7 @@ _STRESS = re.compile(
     r"我是?说真的|认真的|听好"
 )
 _NAMELESS = re.compile(
+    r"^(?:(?:please|so|and|also) )*(?:keep|bear) (?:that|this|it) in mind(?: .*)?$|"
     r"^(?:(?:please|so|and|also) )*(?:never|don't|do not|stop|always) [a-z]+(?:ing)? (?:them|it|these|those)$"
 )
 _SHORTEST = 2
@@ -80,8 +81,7 @@ def match_rules(sentence: Sentence, text: Text, earlier: str | None, *, for_good
     about = shared[-1].name if shared else _announced(sentence, kept[0])
     if about is None and _ANAPHOR.search(sentence.text):
         about = earlier
-    aside = len(sentence.clauses) > 1
-    found = [_rule(group, text, about, once=once) for group in groups if not (aside and _points_only(group))]
+    found = [_rule(group, text, about, once=once) for group in groups if for_good or not _points_only(group)]
     return [proposal for proposal in found if proposal is not None]
 
 

@@ -77,7 +77,7 @@ class Reason(StrEnum):
     NOTHING_TO_WITHDRAW = (
         "nothing_to_withdraw",
         "conflict",
-        "A plan was called off, or a wish taken back, that is not remembered.",
+        "A plan called off, a wish taken back, a thing that changed: none of them is remembered.",
     )
     STALE = "stale", "conflict", "An older statement than the one that is current."
     UNDECIDABLE = "undecidable", "conflict", "Contradicts a memory of the same moment; the person is asked."

@@ -18,7 +18,9 @@ def conflict(candidate: Candidate, view: View) -> Ruling | None:
     """
     against = rivals(candidate, view)
     if not against:
-        withdrawn = _of_a_wish(candidate) or (candidate.kind is Kind.PLAN and not candidate.positive)
+        withdrawn = (
+            candidate.amends or _of_a_wish(candidate) or (candidate.kind is Kind.PLAN and not candidate.positive)
+        )
         return rule(Outcome.WORKING_ONLY, Reason.NOTHING_TO_WITHDRAW) if withdrawn else None
     latest = max(against, key=lambda living: (living.occurred_at, living.recorded_at))
     # Authority outranks recency: what its owner says of a key replaces what anybody else said of it, whenever that was.
@@ -38,7 +40,7 @@ def conflict(candidate: Candidate, view: View) -> Ruling | None:
 def rivals(candidate: Candidate, view: View) -> list[Living]:
     """Return the memories a candidate cannot be true beside: those of its key, else the closest that one corrects."""
     against = [living for living in view.living if contradicts(candidate, living.claim)]
-    return against or _named(candidate, view) or _renewed(candidate, view)
+    return against or _named(candidate, view) or _amended(candidate, view) or _renewed(candidate, view)
 
 
 def _of_a_wish(candidate: Candidate) -> bool:
@@ -60,6 +62,19 @@ def _named(candidate: Candidate, view: View) -> list[Living]:
         if each.claim.positive is not banned
         and (covers(each.claim, gone) or covers(each.claim.model_copy(update={"value": each.claim.content}), gone))
     ]
+
+
+def _amended(candidate: Candidate, view: View) -> list[Living]:
+    """Return the one memory about the thing that a candidate says has changed; two would be about two sides of it."""
+    thing = (candidate.key or "").rpartition(".")[0]
+    if not candidate.amends or not thing:
+        return []
+    of_it = [
+        each
+        for each in view.living
+        if (each.claim.key or "").rpartition(".")[0] == thing and each.claim.scope == candidate.scope
+    ]
+    return of_it if len(of_it) == 1 else []
 
 
 def _renewed(candidate: Candidate, view: View) -> list[Living]:

@@ -130,3 +130,12 @@ def test_a_wish_that_is_taken_back_ends_the_one_there_is_and_says_nothing_else(w
     other.says(withdrawn)
     assert len(person.replaced) == 1
     assert not other.living
+
+
+def test_what_only_says_that_a_thing_changed_needs_something_known_of_it() -> None:
+    """Said of something known it replaces that; of a thing nobody spoke of it is nothing."""
+    person, other = Person(), Person()
+    person.says("Our brand colour is teal.", "The brand colour is coral now.")
+    other.says("The soup is cold now.")
+    assert [each.claim.value for each in person.living] == ["coral"]
+    assert not other.living
