@@ -163,6 +163,8 @@ def _of_sentence(
     chosen: list[Proposal] = []
     others = has("reported", sentence.text[:_OPENING])
     attributes = [] if others else match_attributes(sentence, text, earlier)
+    if has("remember", sentence.text):  # what is to be remembered says something in any case
+        attributes = [p for p in attributes if not p.amends]
     wished = [p for p in attributes if has("standing", sentence.clauses[sentence.clause_at(p.start)].text)]
     _add(chosen, match_plans(sentence, text, when, now, ahead=ahead))
     _add(chosen, [] if others else match_jobs(sentence, text))
