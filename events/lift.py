@@ -114,6 +114,7 @@ STEPS: Steps = {
     ("accepted", 1): Step(lambda old: {**old, "explicit": True}),
     ("accepted", 2): Step(parts={"memory": _said_by_the_person}),
     ("not_written", 1): Step(parts={"memory": _said_by_the_person}),
+    ("turn_finalized", 4): Step(lambda old: {**old, "rests_on": ()}),  # upkeep made nothing of what was said
     ("turn_finalized", 2): Step(),  # no message of then came from a business system
     ("reinforced", 1): Step(lambda old: {**old, "explicit": False}),
     ("expired", 1): Step(lambda old: {**old, "reason": "time"}),

@@ -384,11 +384,13 @@ class TurnFinalized(Event):
 
     `withheld` are messages that were not stored: one of these contexts held what was forgotten before the turn came.
     `task` is the task that this turn closes: its messages are what was concluded, each with a part
-    `proposal:<message_id>` under the same key. `audience` is where it was said, as the credential has it.
+    `proposal:<message_id>` under the same key. `audience` is where it was said, as the credential has it. `rests_on` are
+    messages of the person that upkeep made something of: the turn then holds nothing but that, in the form of a closing
+    turn, and goes with any of them.
     """
 
     type = "turn_finalized"
-    schema_version: ClassVar[int] = 4
+    schema_version: ClassVar[int] = 5
     turn_id: TurnId
     session_id: SessionId
     status: TurnStatus
@@ -397,6 +399,7 @@ class TurnFinalized(Event):
     withheld: tuple[MessageId, ...] = ()
     task: TaskId | None = None
     audience: Audience = PRIVATE
+    rests_on: tuple[MessageId, ...] = ()
 
 
 class CandidateProposed(Event):
@@ -784,6 +787,20 @@ class SummaryHeld(Event):
     writer: str
 
 
+class SessionConsolidated(Event):
+    """A session was over, and what happened in it was proposed for memory, each by a turn of its own (R53).
+
+    `through` is the position of the last turn that was looked at, `proposed` the turns, none where nothing was found.
+    """
+
+    type = "session_consolidated"
+    session_id: SessionId
+    through: Position
+    reason: Literal["quiet"]
+    proposed: tuple[TurnId, ...]
+    writer: str
+
+
 class Restored(Event):
     """The log begins a new origin here: what lies before is the first `size` events of `origin`, with this root (R44).
 
@@ -891,5 +908,6 @@ EVENT_TYPES: dict[tuple[str, int], type[Event]] = {
         TaskExpired,
         SummaryWritten,
         SummaryHeld,
+        SessionConsolidated,
     )
 }

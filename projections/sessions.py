@@ -1,6 +1,6 @@
 """The session store: which turns there were and who said what where; the words stay sealed in the log's bodies."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import ClassVar
@@ -8,13 +8,16 @@ from uuid import UUID
 
 from events.envelope import StoredEvent
 from events.model import (
+    Audience,
     EventId,
     Expired,
     KeyId,
     MessageId,
     Origin,
+    Position,
     Role,
     Scope,
+    SessionConsolidated,
     SessionId,
     SummaryWritten,
     Tombstoned,
@@ -57,6 +60,15 @@ class Sessions(Tables):
                 )
             elif isinstance(event, SummaryWritten):
                 await write_summary(connection, place, stored, event)
+            elif isinstance(event, SessionConsolidated):
+                await connection.execute(
+                    f"update {place}.turn set consolidated = true"
+                    " where tenant_id = $1 and subject_id = $2 and session_id = $3 and position <= $4",
+                    scope.tenant_id,
+                    scope.subject_id,
+                    event.session_id,
+                    event.through,
+                )
             elif isinstance(event, Tombstoned | Expired):
                 await end_summaries(connection, place, stored, event.keys)
                 await connection.execute(
@@ -70,8 +82,8 @@ class Sessions(Tables):
 async def _record(connection: Connection, place: str, stored: StoredEvent, event: TurnFinalized) -> None:
     scope = stored.scope
     await connection.execute(
-        f"insert into {place}.turn values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)"
-        " on conflict do nothing",
+        f"""insert into {place}.turn values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)
+            on conflict do nothing""",
         scope.tenant_id,
         scope.subject_id,
         event.turn_id,
@@ -85,6 +97,8 @@ async def _record(connection: Connection, place: str, stored: StoredEvent, event
         False,  # noqa: FBT003 - a column value
         event.audience.project,
         event.audience.task,
+        list(event.rests_on),
+        not any(head.origin is Origin.USER for head in event.messages),
     )
     keys = {part.name: part.key_id for part in stored.parts}
     await connection.execute(
@@ -225,6 +239,82 @@ async def turns_with_contexts(connection: Connection, scope: Scope, contexts: Co
         scope.tenant_id,
         scope.subject_id,
         list(contexts),
+    )
+    return {TurnId(row["turn_id"]) for row in rows}
+
+
+@dataclass(frozen=True, slots=True)
+class Quiet:
+    """A session in which nothing was said for a while: its turns since it was consolidated, oldest first."""
+
+    session_id: SessionId
+    turns: Mapping[TurnId, Audience]
+    through: Position
+    last_at: datetime
+
+
+_QUIET = """
+select {columns} from sessions.turn
+where not consolidated and recorded_at >= $1 {own}
+group by tenant_id, subject_id, session_id
+having max(recorded_at) < $2 and count(*) >= $3 and bool_and(considered)
+"""
+
+
+async def quiet_people(connection: Connection, since: datetime, until: datetime, least: int) -> list[Row]:
+    """Name the people, by tenant and person, who have a quiet session, that of the longest ago first.
+
+    Args:
+        connection: of a role that sees all people.
+        since: how far back messages can be read.
+        until: a session is quiet whose last turn came before that.
+        least: how many turns it must have.
+    """
+    own = _QUIET.format(columns="tenant_id, subject_id, max(recorded_at) as last", own="")
+    return await connection.fetch(
+        f"select tenant_id, subject_id from ({own}) quiet group by tenant_id, subject_id"
+        " order by min(last), tenant_id, subject_id",
+        since,
+        until,
+        least,
+    )
+
+
+async def quiet_sessions(  # noqa: PLR0917 - the bounds of one question
+    connection: Connection, scope: Scope, since: datetime, until: datetime, least: int, most: int
+) -> list[Quiet]:
+    """Read quiet sessions of one person, at most so many; the bounds are those of `quiet_people`."""
+    own = _QUIET.format(
+        columns="session_id, max(position) as through, max(occurred_at) as last_at,"
+        " array_agg(turn_id order by occurred_at, position) as turns,"
+        " array_agg(project order by occurred_at, position) as projects,"
+        " array_agg(task order by occurred_at, position) as tasks",
+        own="and tenant_id = $4 and subject_id = $5",
+    )
+    asked = (since, until, least, scope.tenant_id, scope.subject_id, most)
+    rows = await connection.fetch(f"{own} order by through limit $6", *asked)
+    return [
+        Quiet(
+            SessionId(row["session_id"]),
+            {
+                TurnId(turn): Audience(project=project, task=task)
+                for turn, project, task in zip(row["turns"], row["projects"], row["tasks"], strict=True)
+            },
+            Position(row["through"]),
+            row["last_at"],
+        )
+        for row in rows
+    ]
+
+
+async def turns_resting_on(connection: Connection, scope: Scope, messages: Collection[MessageId]) -> set[TurnId]:
+    """Say which turns upkeep made of some messages."""
+    rows = await connection.fetch(
+        "select turn_id from sessions.turn where tenant_id = $1 and subject_id = $2 and rests_on && $3::uuid[]"
+        " and cardinality(rests_on) > 0",
+        scope.tenant_id,
+        scope.subject_id,
+        list(messages),
     )
     return {TurnId(row["turn_id"]) for row in rows}
 

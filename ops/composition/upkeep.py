@@ -9,6 +9,7 @@ from projections.follower import Follower
 from services.forgetting.forget import Forgetter
 from services.forgetting.retention import Retention
 from services.governance.policy import shipped_policy
+from services.summaries.consolidate import Consolidate
 from services.summaries.expiry import SummaryExpiry
 from services.tasks.expiry import TaskExpiry
 from services.upkeep.expiry import Expiry, Shredder
@@ -34,10 +35,12 @@ class Upkeep(Erasing):
         """What upkeep looks at once a day, in the order in which one job prepares for the next."""
         eraser, rules = self.log("eraser"), rules or shipped_rules()
         forgetter = Forgetter(self.log("appender"), self.log("reader"), self.vault("keeper"))
+        pools = (eraser, self.log("appender"), self.log("reader"))
         return Round(
             Withdrawal(eraser, self.vault("eraser"), forgetter),
             Fields(eraser, self.vault("eraser"), shipped_policy().profile),
             Use(eraser, rules),
+            Consolidate(pools, self.vault("keeper"), rules, self.settings.message_days),
             Decay(eraser, rules),
             Merge(eraser, self.vault("eraser"), rules),
             Capacity(eraser, capacity or shipped_policy().capacity, rules),

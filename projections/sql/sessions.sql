@@ -15,9 +15,13 @@ create table {schema}.turn (
   considered  boolean not null,
   project     uuid, -- where it was said, as in facts
   task        uuid,
+  rests_on    uuid[] not null, -- what of the person's upkeep made it of
+  consolidated boolean not null, -- upkeep has made of it what it could, or there is nothing of the person in it
   primary key (turn_id, tenant_id)
 );
 create index turn_recent on {schema}.turn (session_id, subject_id, tenant_id, occurred_at desc, position desc);
+create index turn_unconsolidated on {schema}.turn (recorded_at) where not consolidated;
+create index turn_made on {schema}.turn (tenant_id, subject_id) where cardinality(rests_on) > 0;
 create index turn_waiting on {schema}.turn (recorded_at) where not considered;
 -- no GIN: the comparison of arrays is not leakproof, so that a reader's row-level security forbids it an index
 create index turn_contexts on {schema}.turn (tenant_id, subject_id) where cardinality(contexts) > 0;

@@ -3,7 +3,7 @@
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TypeGuard
 
 from events.envelope import StoredEvent
@@ -141,6 +141,23 @@ class Going:
     def said(self) -> frozenset[TurnId]:
         """The turns that lose messages."""
         return self.turns.union(*(each.turns for each in self.found.values()))
+
+
+def with_made(stream: Sequence[StoredEvent], going: Going, made: Iterable[StoredEvent]) -> Going:
+    """Let go too what upkeep made of what goes: those turns, and the memories that came of them (R53).
+
+    What else such a memory was made of stays: it was not asked for.
+    """
+    turns = [each.event for each in made if isinstance(each.event, TurnFinalized)]
+    ids = {turn.turn_id for turn in turns}
+    memories = set(_named(stream, lambda fact: fact.turn_id in ids)) - going.found.keys()
+    found = {memory: replace(each, cites=frozenset()) for memory, each in traces(stream, memories).items()}
+    return replace(
+        going,
+        found={**going.found, **found},
+        messages=going.messages | {head.message_id for turn in turns for head in turn.messages},
+        turns=going.turns | ids,
+    )
 
 
 def plan(

@@ -12,9 +12,9 @@ from events.model import ForgetScope, Kind, MemoryId, MessageId, Scope, SessionI
 from events.postgres import Connection
 from projections.changes import fold, together, within
 from projections.follower import position_of
-from projections.sessions import turns_of_session, turns_with_contexts
+from projections.sessions import messages_by_id, turns_of_session, turns_resting_on, turns_with_contexts
 from projections.working import keys_resting_on
-from services.forgetting.plan import Going, of_kind, plan, said_in, traces
+from services.forgetting.plan import Going, of_kind, plan, said_in, traces, with_made
 from services.wire.names import message_name
 from services.wire.receipts import What
 
@@ -83,10 +83,12 @@ async def select(
     if not found and not messages:
         return None
     own = frozenset(turn.event.turn_id for turn in turns if isinstance(turn.event, TurnFinalized))
+    own |= await _sources(connection, scope, {turn for each in found.values() for turn in each.turns})
     going = Going(found, messages, own, entirely=wanted.scope == "session")
-    said = await read_turns(connection, sorted(going.said))
-    injected = await read_turns(connection, sorted(await _injected(connection, scope, found)))
-    event = plan(stream, going, said, injected)
+    event = await _planned(connection, scope, stream, going)
+    if made := await _made_of(connection, scope, event.messages):
+        going = with_made(stream, going, made)
+        event = await _planned(connection, scope, stream, going)
     resting = await keys_resting_on(connection, scope, event.memories, event.messages)
     keys = tuple(dict.fromkeys((*event.keys, *resting)))
     event = event.model_copy(update={"scope": wanted.scope, "target": wanted.target, "kind": wanted.kind, "keys": keys})
@@ -99,6 +101,25 @@ async def select(
 def reached(stream: Sequence[StoredEvent], scope: Scope) -> frozenset[MemoryId]:
     """Name the memories and held candidates that a scope reaches, living or not."""
     return frozenset(memory for memory, _ in within(fold({}, stream), scope))
+async def _planned(connection: Connection, scope: Scope, stream: Sequence[StoredEvent], going: Going) -> Tombstoned:
+    said = await read_turns(connection, sorted(going.said))
+    injected = await read_turns(connection, sorted(await _injected(connection, scope, going.found)))
+    return plan(stream, going, said, injected)
+
+
+async def _sources(connection: Connection, scope: Scope, turns: Collection[TurnId]) -> frozenset[TurnId]:
+    """Name the turns of the person that some turns of upkeep were made of."""
+    read = await read_turns(connection, sorted(turns))
+    rested = {each for turn in read if isinstance(turn.event, TurnFinalized) for each in turn.event.rests_on}
+    rows = await messages_by_id(connection, scope, rested) if rested else []
+    return frozenset(row.turn_id for row in rows)
+
+
+async def _made_of(connection: Connection, scope: Scope, messages: Collection[MessageId]) -> list[StoredEvent]:
+    """Read the turns that upkeep made of some messages."""
+    wanted = {*messages}
+    newer = {turn.turn_id for turn in await _unfollowed(connection, scope) if wanted.intersection(turn.rests_on)}
+    return await read_turns(connection, sorted(newer | await turns_resting_on(connection, scope, wanted)))
 
 
 async def _turns(connection: Connection, scope: Scope, wanted: Wanted) -> list[StoredEvent]:

@@ -1,4 +1,4 @@
-"""What the closing turn of a task proposes to remember, as candidates for the gates (R11, R52)."""
+"""What the closing turn of a task, or a turn of upkeep, proposes to remember: candidates for the gates (R52, R53)."""
 
 from typing import Final
 
@@ -16,12 +16,13 @@ from events.model import (
     Origin,
     ProposalBody,
     Turn,
+    TurnFinalized,
 )
 from events.postgres import Connection
 from projections.sessions import message_part, messages_by_id, proposal_part
 from services.extraction.extract import Extraction
 from services.extraction.extractor import Extracted
-from services.extraction.vocabulary import holds_several
+from services.extraction.vocabulary import holds_several, sensitivity_of
 from services.governance.folding import plain
 
 NAME: Final = "task/1"
@@ -40,7 +41,10 @@ async def open_proposals(
         if not isinstance(body, Shredded | Lost)
     ]
     rested = await _open_messages(connection, keyring, {each for _, body in proposals for each in body.rests_on})
-    candidates = tuple(candidate_of(message, proposal, rested) for message, proposal in proposals)
+    # what upkeep made of something says nothing once some of it can no longer be read
+    made_of = {*stored.event.rests_on} if isinstance(stored.event, TurnFinalized) else set()
+    whole = made_of <= rested.keys()
+    candidates = tuple(candidate_of(message, proposal, rested) for message, proposal in proposals) if whole else ()
     seen = turn.model_copy(update={"messages": (*turn.messages, *rested.values())})
     return seen, Extracted(extraction=Extraction(candidates=candidates, suppressions=()), extractor=NAME)
 
@@ -65,6 +69,7 @@ def candidate_of(message: Message, proposal: ProposalBody, rested: dict[MessageI
         assertion=Assertion.STATED if stated else Assertion.INFERRED,
         confidence=_CONFIDENCE,
         importance=proposal.importance,
+        sensitivity=sensitivity_of(plain(message.content)),
     )
 
 

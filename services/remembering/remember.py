@@ -127,7 +127,9 @@ class Rememberer:
             before, turn = turn, await self._open(keyring, stored, event)
             if turn is None:
                 return None
-            if turn != before or event.task is not None:  # who loses a race does not ask again what was said
+            if (
+                turn != before or event.task is not None or event.rests_on
+            ):  # who loses a race does not ask again what was said
                 said, extracted = await self._read(keyring, stored, event, turn)
             proposed = await self._propose(keyring, stored, said, extracted, vectors)
             if proposed is None:
@@ -177,10 +179,10 @@ class Rememberer:
     async def _read(
         self, keyring: Keyring, stored: StoredEvent, event: TurnFinalized, turn: Turn
     ) -> tuple[Turn, Extracted]:
-        """Read what a turn says; a business system's statement and the end of a task are read as they are."""
+        """Read what a turn says; what a system, a task's end or upkeep states is read as it is."""
         if is_of_system(turn):
             return turn, stated(turn, system_of(stored.actor))
-        if event.task is None:
+        if event.task is None and not event.rests_on:
             return turn, await self._extractor.extract(stored.scope.tenant_id, turn)
         async with self._reader.transaction(stored.scope) as connection:
             return await open_proposals(connection, keyring, stored, turn)

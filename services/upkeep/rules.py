@@ -53,6 +53,14 @@ class Merging(Frozen):
     recent_days: Days
 
 
+class Consolidation(Frozen):
+    """When a session is over, how many turns it must have, and how many sessions of one person a round takes."""
+
+    quiet_hours: Annotated[int, Field(ge=1)]
+    turns: Annotated[int, Field(ge=2)]
+    sessions: Annotated[int, Field(ge=1)]
+
+
 class UpkeepRules(Frozen):
     """What upkeep decides by."""
 
@@ -61,6 +69,7 @@ class UpkeepRules(Frozen):
     decay: dict[Kind, Unit]
     tiers: Tiers
     merge: Merging
+    consolidate: Consolidation
     noted_days: Days
 
     def worth_of(self, fact: Fact, now: datetime) -> float:

@@ -48,6 +48,7 @@ from events.model import (
     Outcome,
     PolicyChanged,
     ProjectId,
+    Position,
     ProposalBody,
     Reinforced,
     Resolved,
@@ -56,6 +57,7 @@ from events.model import (
     Role,
     Scope,
     Separated,
+    SessionConsolidated,
     SessionId,
     Slot,
     SubjectId,
@@ -134,6 +136,7 @@ SAMPLES: tuple[tuple[Event, tuple[Part, ...]], ...] = (
             withheld=(MessageId(fixed(13)),),
             task=TASK,
             audience=AUDIENCE,
+            rests_on=(ASKED,),
         ),
         (
             Part(f"message:{ASKED}", MessageBody(content="请记住：我喜欢北京烤鸭。"), KEYS[0]),
@@ -296,6 +299,12 @@ SAMPLES: tuple[tuple[Event, tuple[Part, ...]], ...] = (
     ),
     (
         SummaryHeld(session_id=SessionId(fixed(8)), turns=12, reasons={"constraint_vanished": 1}, writer="rules/1"),
+        (),
+    ),
+    (
+        SessionConsolidated(
+            session_id=SessionId(fixed(8)), through=Position(17), reason="quiet", proposed=(TURN,), writer="rules/1"
+        ),
         (),
     ),
 )
