@@ -42,11 +42,13 @@ from events.model import (
     NotWritten,
     Origin,
     Outcome,
+    Position,
     ProjectId,
     Reinforced,
     Role,
     Scope,
     Separated,
+    SessionConsolidated,
     SessionId,
     Superseded,
     TaskId,
@@ -263,12 +265,26 @@ class Person:
             await self.append(task_stream(task), *events)
 
     async def sum_up(self, turn: TurnId) -> None:
-        """Write a summary that may rest on a memory and a message."""
+        """Write a summary that may rest on a memory and a message, and consolidate the session of a turn."""
         living = [self.random.choice(list(self.living))] if self.living else []
         session, events, keys = await self.desk.sum_up(self.sessions[turn], tuple(living), self.said[turn][:1])
         command = await self.append(summary_stream(session), *events)
         if keys:
             self.fenced.append((event_id_of(command, 1), keys))
+        made, message, (key,) = TurnId(uuid4()), MessageId(uuid4()), await self.keyring.lease(1)
+        event = TurnFinalized(
+            turn_id=made,
+            session_id=SessionId(made),
+            status=TurnStatus.COMPLETED,
+            messages=(MessageHead(message_id=message, role=Role.ASSISTANT, origin=Origin.ASSISTANT),),
+            rests_on=self.said[turn][:1],
+        )
+        part = Part(message_part(message), MessageBody(content="订高铁 → 定了 G7"), key)
+        await self.append(turns_stream(self.scope.subject_id), NewEvent(event, NOW, (part,)))
+        done = SessionConsolidated(
+            session_id=self.sessions[turn], through=Position(10**9), reason="quiet", proposed=(made,), writer="rules/1"
+        )
+        await self.append(summary_stream(self.sessions[turn]), NewEvent(done, NOW))
 
     async def reject(self, turn: TurnId) -> None:
         """Refuse a candidate."""
