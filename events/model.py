@@ -384,9 +384,9 @@ class TurnFinalized(Event):
 
     `withheld` are messages that were not stored: one of these contexts held what was forgotten before the turn came.
     `task` is the task that this turn closes: its messages are what was concluded, each with a part
-    `proposal:<message_id>` under the same key. `audience` is where it was said, as the credential has it. `rests_on` are
-    messages of the person that upkeep made something of: the turn then holds nothing but that, in the form of a closing
-    turn, and goes with any of them.
+    `proposal:<message_id>` under the same key. `audience` is where it was said, as the credential has it.
+    `rests_on` are messages of the person that upkeep made something of: the turn then holds nothing but that, in the
+    form of a closing turn, and goes with any of them.
     """
 
     type = "turn_finalized"

@@ -101,6 +101,8 @@ async def select(
 def reached(stream: Sequence[StoredEvent], scope: Scope) -> frozenset[MemoryId]:
     """Name the memories and held candidates that a scope reaches, living or not."""
     return frozenset(memory for memory, _ in within(fold({}, stream), scope))
+
+
 async def _planned(connection: Connection, scope: Scope, stream: Sequence[StoredEvent], going: Going) -> Tombstoned:
     said = await read_turns(connection, sorted(going.said))
     injected = await read_turns(connection, sorted(await _injected(connection, scope, going.found)))

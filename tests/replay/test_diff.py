@@ -102,7 +102,8 @@ CORRUPTIONS = {
     ),
     ("sessions", "turn", "extra", ()): (
         "insert into sessions.turn select tenant_id, subject_id, gen_random_uuid(), session_id, event_id, status,"
-        " contexts, position, occurred_at, recorded_at, considered, rests_on, consolidated"
+        " contexts, position, occurred_at, recorded_at, considered, project, task, rests_on,"
+        " consolidated"
         " from sessions.turn limit 1 returning turn_id::text"
     ),
 }
