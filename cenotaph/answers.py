@@ -185,6 +185,7 @@ class Memory(Answer):
     reason: str | None
     sensitivity: str | None = None
     withheld: str | None
+    freshness: str | None = None
     visibility: str | None = None
     project: str | None = None
     task_id: str | None = None

@@ -609,6 +609,26 @@ class Expired(Event):
     keys: tuple[KeyId, ...]
 
 
+class LeaseEnded(Event):
+    """These memories may no longer be used as they are: nobody said or confirmed them for as long as their lease is.
+
+    `stale` ones are a hint, the others want an authoritative recheck; no write may rest on either (R34).
+    """
+
+    type = "lease_ended"
+    memories: tuple[MemoryId, ...]
+    freshness: Literal["stale", "require_authoritative_recheck"]
+    reason: Literal["lease_over"]
+
+
+class Verified(Event):
+    """The person confirmed that version `version` still holds; its lease begins anew (R14, R34)."""
+
+    type = "verified"
+    memory_id: MemoryId
+    version: int
+
+
 class Used(Event):
     """These memories were given to an agent since it was last noted; reads themselves are kept for some days only."""
 
@@ -890,6 +910,8 @@ EVENT_TYPES: dict[tuple[str, int], type[Event]] = {
         Suspended,
         Resumed,
         Expired,
+        LeaseEnded,
+        Verified,
         Used,
         Tiered,
         Merged,

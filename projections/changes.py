@@ -17,6 +17,7 @@ from events.model import (
     EventId,
     Expired,
     Kind,
+    LeaseEnded,
     MemoryId,
     Merged,
     MessageId,
@@ -35,6 +36,7 @@ from events.model import (
     Tombstoned,
     TurnId,
     Used,
+    Verified,
 )
 
 Status = Literal["current", "in_conflict", "superseded", "merged", "held", "expired", "forgotten"]
@@ -58,7 +60,8 @@ _KEPT: Final[frozenset[Status]] = frozenset({"current", "in_conflict", "supersed
 class Fact:
     """One version of one memory, without its content. Confidence and importance are thousandths.
 
-    `verified_at` is when the person last said it (R14), `used_at` when it was last noted that an agent was given it.
+    `verified_at` is when the person last said it (R14), `used_at` when it was last noted that an agent was given it,
+    `lease_ended_at` when it was noted that its lease had run out.
     `asked` says that the person asked to remember it, this version or an earlier one. A `cold` one has no row in the
     vector index. `suspended` says that the person set the memory aside (R22); a version that is
     written meanwhile is set aside with it. `project` and `task` are those it is for (R30).
@@ -77,6 +80,7 @@ class Fact:
     recorded_at: datetime
     verified_at: datetime
     used_at: datetime | None = None
+    lease_ended_at: datetime | None = None
     asked: bool = False
     cold: bool = False
     reinforced: int = 0
@@ -87,6 +91,11 @@ class Fact:
     suspended: bool = False
     project: ProjectId | None = None
     task: TaskId | None = None
+
+    @property
+    def lease_noted(self) -> bool:
+        """Whether it is on record that its lease is over, and it was neither said again nor confirmed since."""
+        return self.lease_ended_at is not None and self.lease_ended_at >= self.verified_at
 
     @property
     def audience(self) -> Audience:
@@ -155,9 +164,9 @@ def touched(stored: StoredEvent) -> set[MemoryId]:
         return {*event.memories}
     if isinstance(event, Resolved):
         return {event.memory_id, *event.settled}
-    if isinstance(event, Superseded | Reinforced):
+    if isinstance(event, Superseded | Reinforced | Verified):
         return {event.memory_id}
-    if isinstance(event, Expired | Used | Tiered | Merged | Separated):
+    if isinstance(event, Expired | Used | LeaseEnded | Tiered | Merged | Separated):
         return {*event.memories}
     fact = fact_of(stored)
     return set() if fact is None else {fact.memory_id}
@@ -215,6 +224,10 @@ def _change(state: State, stored: StoredEvent) -> None:
             state[place] = replace(
                 old, reinforced=old.reinforced + 1, verified_at=verified_at, asked=old.asked or event.explicit
             )
+    elif isinstance(event, Verified):
+        place = event.memory_id, event.version
+        if (old := state.get(place)) is not None:
+            state[place] = replace(old, verified_at=max(old.verified_at, stored.said_at))
     elif isinstance(event, Conflicted):
         _move(state, event.memories, {"current"}, "in_conflict")
     elif isinstance(event, Resolved):
@@ -234,16 +247,18 @@ def _tend(state: State, stored: StoredEvent) -> None:
     elif isinstance(event, Separated):
         _move(state, event.memories, {"merged"}, "current")
         _note(state, stored, event)
-    elif isinstance(event, Used | Tiered):
+    elif isinstance(event, Used | LeaseEnded | Tiered):
         _note(state, stored, event)
 
 
-def _note(state: State, stored: StoredEvent, event: Used | Tiered | Separated) -> None:
+def _note(state: State, stored: StoredEvent, event: Used | LeaseEnded | Tiered | Separated) -> None:
     """Write down what upkeep noted about the versions that are current."""
     for place, fact in list(state.items()):
         if fact.memory_id in event.memories and fact.status in CURRENT:
             if isinstance(event, Used):
                 state[place] = replace(fact, used_at=stored.said_at)
+            elif isinstance(event, LeaseEnded):
+                state[place] = replace(fact, lease_ended_at=stored.said_at)
             else:
                 state[place] = replace(fact, cold=isinstance(event, Tiered) and event.tier == "cold")
 

@@ -61,21 +61,21 @@ class Facts(Tables):
             f"""insert into {place}.memory as m (tenant_id, subject_id, tag, {_COLUMNS})
                 select $1, $2, t.tag, t.memory_id, t.version, t.status, t.event_id, t.kind, t.confidence, t.importance,
                        coalesce(t.cites::uuid[], '{{}}'), t.turn_id, t.occurred_at, t.recorded_at,
-                       t.verified_at, t.used_at, t.asked, t.cold,
+                       t.verified_at, t.used_at, t.lease_ended_at, t.asked, t.cold,
                        t.reinforced, t.source_forgotten, t.gate, t.reason, t.held_until, t.suspended, t.project, t.task
                 from unnest($3::bytea[], $4::uuid[], $5::integer[], $6::text[], $7::uuid[], $8::text[], $9::integer[],
                             $10::integer[], $11::text[], $12::uuid[], $13::timestamptz[], $14::timestamptz[],
-                            $15::timestamptz[], $16::timestamptz[], $17::boolean[], $18::boolean[], $19::integer[],
-                            $20::boolean[], $21::text[], $22::text[], $23::timestamptz[], $24::boolean[],
-                            $25::uuid[], $26::uuid[])
+                            $15::timestamptz[], $16::timestamptz[], $17::timestamptz[], $18::boolean[], $19::boolean[],
+                            $20::integer[], $21::boolean[], $22::text[], $23::text[], $24::timestamptz[],
+                            $25::boolean[], $26::uuid[], $27::uuid[])
                   as t(tag, memory_id, version, status, event_id, kind, confidence, importance, cites, turn_id,
-                       occurred_at, recorded_at, verified_at, used_at, asked, cold,
+                       occurred_at, recorded_at, verified_at, used_at, lease_ended_at, asked, cold,
                        reinforced, source_forgotten, gate, reason, held_until, suspended, project, task)
                 on conflict (tenant_id, memory_id, version) do update set
                   status = excluded.status, reinforced = excluded.reinforced,
                   source_forgotten = excluded.source_forgotten, verified_at = excluded.verified_at,
-                  used_at = excluded.used_at, asked = excluded.asked, cold = excluded.cold,
-                  event_id = excluded.event_id,
+                  used_at = excluded.used_at, lease_ended_at = excluded.lease_ended_at, asked = excluded.asked,
+                  cold = excluded.cold, event_id = excluded.event_id,
                   confidence = excluded.confidence, importance = excluded.importance, cites = excluded.cites,
                   turn_id = excluded.turn_id, occurred_at = excluded.occurred_at, recorded_at = excluded.recorded_at,
                   gate = excluded.gate, reason = excluded.reason, held_until = excluded.held_until,

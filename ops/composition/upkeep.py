@@ -15,6 +15,7 @@ from services.tasks.expiry import TaskExpiry
 from services.upkeep.expiry import Expiry, Shredder
 from services.upkeep.fading import Capacity, Decay
 from services.upkeep.fields import Fields
+from services.upkeep.leases import Leases
 from services.upkeep.merge import Merge, separate
 from services.upkeep.round import Round
 from services.upkeep.rules import UpkeepRules, shipped_rules
@@ -39,6 +40,7 @@ class Upkeep(Erasing):
         return Round(
             Withdrawal(eraser, self.vault("eraser"), forgetter),
             Fields(eraser, self.vault("eraser"), shipped_policy().profile),
+            Leases(eraser, self.vault("eraser")),
             Use(eraser, rules),
             Consolidate(pools, self.vault("keeper"), rules, self.settings.message_days),
             Decay(eraser, rules),

@@ -31,6 +31,7 @@ create table {schema}.memory (
   held_until     timestamptz,
   verified_at    timestamptz not null, -- when the person last said it
   used_at        timestamptz, -- when it was last noted that an agent was given it
+  lease_ended_at timestamptz, -- when it was noted that its lease had run out
   asked          boolean not null, -- the person asked to remember it
   cold           boolean not null, -- no row in the vector index
   suspended      boolean not null, -- the person set it aside

@@ -1,7 +1,7 @@
 """What is kept of a person, as the person sees it: a list, one memory with its versions, what became of a turn."""
 
 from collections.abc import Mapping, Sequence
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Literal
 from uuid import UUID
 
@@ -23,11 +23,12 @@ from events.model import (
 )
 from events.postgres import Connection, Database
 from events.vault import Vault
-from projections.changes import LIVING, Fact, fold, touched_by, within
+from projections.changes import CURRENT, LIVING, Fact, fold, touched_by, within
 from projections.facts import newer_events, read_memories, read_page
 from projections.memories import open_memories
 from services.access.permission import Permission, permission_of
 from services.access.rights import TokenRole
+from services.governance.lease import freshness_of
 from services.recall.reads import Given, record
 from services.wire.cursor import FOREIGN, cursor_of, read_cursor
 from services.wire.memories import MemoryDetail, MemoryPage, MemoryStatus, MemoryView, Source
@@ -218,6 +219,7 @@ def _view(
             "sources": sources,
             "reason": fact.gate if held else None,
             "sensitivity": body.sensitivity,
+            "freshness": freshness_of(fact, body, datetime.now(UTC)).value if fact.status in CURRENT else None,
             "visibility": "private" if fact.project is None else "project",
             "project": None if fact.project is None else names.get(fact.project),
             "task_id": None if fact.task is None else names.get(fact.task),

@@ -11,9 +11,9 @@ from services.access.rights import TokenRole
 from services.context.compiler import compile_context
 from services.context.roles import RolePolicy
 from services.context.values import Compiled, Item
+from services.governance.lease import Freshness
 from services.governance.policy import Policy
 from services.recall.catalogue import views_of
-from services.recall.lease import Freshness
 from services.recall.ranking import PRESETS
 from services.recall.reads import Given, record
 from services.recall.recall import Recall, Recalled, Recollection

@@ -10,7 +10,7 @@ from projections.changes import Fact
 from projections.tokens import tokenize
 from services.extraction.normalise import normalise
 from services.extraction.vocabulary import scope_of
-from services.recall.lease import Freshness
+from services.governance.lease import Freshness
 from services.recall.ranking import Features
 
 _IDENTIFIER: Final = re.compile(r"(?=.*\d)(?=.*[\w.-]).{3,}")

@@ -22,6 +22,7 @@ from projections.vector_index import VectorIndex
 from projections.vectors import Hit
 from services.access.permission import permission_of
 from services.access.rights import TokenRole
+from services.governance.lease import Freshness, freshness_of
 from services.recall.blend import BLEND, Blend, breadth
 from services.recall.bm25 import Key
 from services.recall.cache import RecallCache
@@ -29,7 +30,6 @@ from services.recall.calibration import calibrated
 from services.recall.candidates import Asked, Gathering
 from services.recall.features import Task, features_of
 from services.recall.found import Found, choose
-from services.recall.lease import Freshness, freshness
 from services.recall.meaning import Meaning
 from services.recall.ranking import DEFAULT, Features, Preset, rank
 from services.recall.rewriting import Rewriter
@@ -210,13 +210,6 @@ async def _usable(
         elif withheld := permission.withheld(fact, body):
             excluded.append((key, withheld))
         else:
-            state = freshness(
-                fact.kind,
-                body.key,
-                verified_at=fact.verified_at,
-                now=now,
-                high_risk=body.sensitivity is not None,
-                valid_until=body.valid_until,
-            )
+            state = freshness_of(fact, body, now)
             usable[key] = (body, state)
     return usable, excluded

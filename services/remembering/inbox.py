@@ -11,7 +11,7 @@ from events.envelope import Command, NewEvent, Part, StoredEvent, memory_stream
 from events.errors import BadInputError, ConcurrencyError
 from events.keyring import Keyring
 from events.log import EventLog, read_command, read_stream
-from events.model import MEMORY_PART, CommandId, Event, MemoryBody, MemoryId, Resolved, Scope
+from events.model import MEMORY_PART, CommandId, Event, MemoryBody, MemoryId, Resolved, Scope, Verified
 from events.postgres import Database
 from events.vault import Vault
 from projections.changes import Fact, fold, within
@@ -20,12 +20,12 @@ from projections.index import PART as INDEX
 from projections.memories import open_memories
 from services.governance.reasons import Reason
 from services.remembering.indexing import index_of
-from services.remembering.settle import Opened, Settlement, choose, confirm, refuse, rivals_of
+from services.remembering.settle import Opened, Settlement, choose, confirm, refuse, rivals_of, verify
 
 _TRIES: Final = 8
 _CONSENT: Final = frozenset({Reason.NEEDS_CONSENT.value, Reason.CONSENT_WITHDRAWN.value})
 
-Why = Literal["needs_consent", "held", "in_conflict"]
+Why = Literal["needs_consent", "held", "in_conflict", "recheck"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,10 +82,14 @@ class Inbox:
                 found.append(Waiting(each.fact, "in_conflict", rivals))
             elif each.fact.status == "held":
                 found.append(Waiting(each.fact, "needs_consent" if each.fact.reason in _CONSENT else "held"))
+            elif _wants_recheck(each):
+                found.append(Waiting(each.fact, "recheck"))
         return sorted(found, key=lambda each: (each.fact.recorded_at, each.fact.memory_id), reverse=True)
 
     async def confirm(self, scope: Scope, waiting: MemoryId, actor: str) -> Settled | None:
-        """Make a held candidate a memory, or let one of several in conflict stand; None where there is none such.
+        """Make a held candidate a memory, let one of several in conflict stand, or say that a memory still holds.
+
+        None where there is none such.
 
         Raises:
             BadInputError: it was refused.
@@ -118,15 +122,17 @@ class Inbox:
         self, scope: Scope, waiting: MemoryId, actor: str, what: Literal["confirm", "refuse"]
     ) -> Settled | None:
         """Decide under the version of the stream that was read, again where somebody else wrote meanwhile."""
-        command_id = CommandId(uuid5(waiting, "settle"))
+        settling = CommandId(uuid5(waiting, "settle"))
         keyring = await self._vault.keyring(scope)
         for attempt in range(_TRIES):
             moment = await self._moment(keyring)
+            own = next((each for each in moment.opened if each.fact.memory_id == waiting), None)
+            ran_out = own is not None and own.fact.status == "current" and own.fact.lease_ended_at is not None
+            command_id = _rechecking(own) if own is not None and ran_out else settling
             # read after the stream: whatever was settled there by then is known here
             if known := await self._known(scope, command_id):
                 return _settled_before(known, what)
-            own = next((each for each in moment.opened if each.fact.memory_id == waiting), None)
-            if own is None or own.fact.status not in {"held", "in_conflict"}:
+            if own is None or (own.fact.status not in {"held", "in_conflict"} and not _wants_recheck(own)):
                 return None
             settlement = _settlement(own, moment, what)
             events = await self._sealed(keyring, settlement)
@@ -166,7 +172,21 @@ class Inbox:
         return tuple(NewEvent(event, now, parts if _carries(event) else ()) for event in settlement.events)
 
 
+def _wants_recheck(own: Opened) -> bool:
+    """Say whether upkeep noted that the lease of something risky is over, and nobody confirmed it since (R34)."""
+    return own.fact.status == "current" and own.fact.lease_noted and own.body.sensitivity is not None
+
+
+def _rechecking(own: Opened) -> CommandId:
+    """Name the command that confirms a memory once for each time its lease ran out."""
+    return CommandId(uuid5(own.fact.memory_id, f"verify|{own.fact.version}|{own.fact.lease_ended_at}"))
+
+
 def _settlement(own: Opened, moment: _Moment, what: Literal["confirm", "refuse"]) -> Settlement:
+    if own.fact.status == "current":
+        if what == "refuse":
+            raise BadInputError("it is a memory: say what holds now, or forget it")
+        return verify(own)
     if own.fact.status == "in_conflict":
         if what == "refuse":
             raise BadInputError("it is in conflict with another memory: confirm the one that holds, or forget this one")
@@ -185,7 +205,9 @@ def _carries(event: Event) -> bool:
 
 
 def _settled_before(known: list[StoredEvent], what: Literal["confirm", "refuse"]) -> Settled:
-    (event,) = (each.event for each in known if isinstance(each.event, Resolved))
+    (event,) = (each.event for each in known if isinstance(each.event, Resolved | Verified))
+    if isinstance(event, Verified):
+        return Settled(event.memory_id, event.version, "verified")
     if (event.decision == "refused") != (what == "refuse"):
         raise BadInputError(f"it was {event.decision} before; forget a memory, or say the thing again, instead")
     return Settled(event.memory_id, event.version, event.decision)

@@ -16,6 +16,7 @@ from events.model import (
     Resolved,
     Superseded,
     Tombstoned,
+    Verified,
 )
 from projections.changes import Fact
 from services.governance.gates.conflict import contradicts
@@ -83,6 +84,13 @@ def refuse(own: Opened, stream: Sequence[StoredEvent]) -> Settlement:
     stone = Tombstoned(memories=(held.memory_id,), messages=(), keys=tuple(_keys(stream, held.memory_id)), topics=())
     resolved = Resolved(decision="refused", memory_id=held.memory_id, version=held.version)
     return Settlement((resolved, stone), held.memory_id, held.version, "refused")
+
+
+def verify(own: Opened) -> Settlement:
+    """Let a memory whose lease is over hold on: the person says that it is still so."""
+    fact = own.fact
+    event = Verified(memory_id=fact.memory_id, version=fact.version)
+    return Settlement((event,), fact.memory_id, fact.version, "verified")
 
 
 def choose(own: Opened, rivals: tuple[MemoryId, ...]) -> Settlement:

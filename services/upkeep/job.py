@@ -14,7 +14,7 @@ from events.postgres import Database, Row
 
 ACTOR = "worker:upkeep"
 
-What = Literal["expire", "use", "cool", "warm", "merge", "consolidate", "forget"]
+What = Literal["expire", "use", "note", "cool", "warm", "merge", "consolidate", "forget"]
 
 
 class Action(Frozen):

@@ -7,9 +7,9 @@ from services.wire.memories import MemoryView
 
 
 class InboxEntry(MemoryView):
-    """A memory that waits: for consent, for a confirmation, or for a choice between it and its `rivals`."""
+    """A memory that waits: for consent, a confirmation, a recheck, or a choice between it and its `rivals`."""
 
-    why: Literal["needs_consent", "held", "in_conflict"]
+    why: Literal["needs_consent", "held", "in_conflict", "recheck"]
     rivals: tuple[MemoryId, ...] = ()
 
 
@@ -24,4 +24,4 @@ class SettledView(Frozen):
 
     memory_id: MemoryId
     version: int
-    decision: Literal["confirmed", "chosen", "refused"]
+    decision: Literal["confirmed", "chosen", "refused", "verified"]

@@ -36,7 +36,8 @@ class MemoryView(Frozen):
 
     `version` is None for a held candidate, which is no version of anything yet; `reason` says why it is held.
     `withheld` says that it is suspended, its sensitive class closed, or its field of the profile the person's alone or
-    kept long enough: an agent sees such a one as a stone, the person what it says. One of the visibility `project` is
+    kept long enough: an agent sees such a one as a stone, the person what it says.
+    `freshness` says of an active one whether it may be used as it is (R34). One of the visibility `project` is
     for the agents of that project and the person, one with a `task_id` for that task alone.
     """
 
@@ -60,6 +61,7 @@ class MemoryView(Frozen):
     reason: str | None = None
     sensitivity: str | None = None
     withheld: Withheld | None = None
+    freshness: Literal["fresh", "stale", "require_authoritative_recheck"] | None = None
     visibility: Literal["private", "project"] | None = None
     project: str | None = None
     task_id: str | None = None

@@ -15,6 +15,7 @@ from services.governance.gates.duplicate import duplicate
 from services.governance.judge import GATES
 from services.governance.policy import shipped_policy
 from services.upkeep.job import Plan
+from services.upkeep.leases import Leases
 from services.upkeep.round import Round
 from services.wire.memories import MemoryStatus
 from services.wire.recall import ContextRequest, RecallRole
@@ -233,3 +234,30 @@ async def test_a_profile_is_shown_kept_and_ended_as_its_fields_say(plant: Plant)
     await plant.follow()
     assert (await plant.until(scope, tombstone)).propagated_at is not None
     assert (await backend.profile(scope, reader=TokenRole.PERSON)).fields[0].values == ()
+
+
+async def test_a_lease_that_ran_out_is_noted_once_and_begins_anew_when_confirmed(plant: Plant) -> None:
+    """What is old is noted as stale, what is risky asks the person; confirmed, it is fresh and nothing is due."""
+    scope = await plant.person()
+    parts = plant.composition
+    backend, leases = parts.backend, Round(Leases(parts.log("eraser"), parts.vault("eraser")))
+    lived = await plant.say(scope, "我住在苏州", at=NOW - timedelta(days=800))
+    risky = await plant.say(scope, "Please remember that I am allergic to peanuts.", at=NOW - timedelta(days=2000))
+    await plant.remember(scope, "I live with two cats.")
+    (city,), (allergy,) = lived.verdicts, risky.verdicts
+    planned = [plan async for plan in leases.plans(NOW) if plan.scope == scope]
+    assert of(planned, scope) == {"note:lease_over:stale": 1, "note:lease_over:require_authoritative_recheck": 1}
+    assert await done(plant, leases) == planned
+    assert [plan async for plan in leases.plans(NOW) if plan.scope == scope] == []
+    waits = (await backend.inbox(scope, reader=TokenRole.PERSON)).entries
+    assert [(each.memory_id, each.why) for each in waits] == [(allergy.memory_id, "recheck")]
+
+    settled = await backend.settle(scope, allergy.memory_id, confirmed=True)
+    assert settled is not None
+    assert (settled.memory_id, settled.version, settled.decision) == (allergy.memory_id, 1, "verified")
+    assert await backend.settle(scope, allergy.memory_id, confirmed=True) == settled
+    await plant.follow()
+    shown = {each.memory_id: each.freshness for each in (await backend.memories(scope, None, 9, None)).memories}
+    assert (shown[allergy.memory_id], shown[city.memory_id]) == ("fresh", "stale")
+    assert (await backend.inbox(scope, reader=TokenRole.PERSON)).entries == ()
+    assert [plan async for plan in leases.plans(NOW) if plan.scope == scope] == []

@@ -33,6 +33,7 @@ from events.model import (
     IndexBody,
     KeyId,
     Kind,
+    LeaseEnded,
     MemoryBody,
     MemoryId,
     Merged,
@@ -214,6 +215,8 @@ class Person:
         if used := [memory for memory in self.living if self.random.random() < 0.5]:
             at = NOW + timedelta(seconds=self.random.randint(0, 9))
             await self.append(memory_stream(self.scope.subject_id), NewEvent(Used(memories=tuple(used)), at))
+            over = LeaseEnded(memories=tuple(used), freshness="stale", reason="lease_over")
+            await self.append(memory_stream(self.scope.subject_id), NewEvent(over, at))
 
     async def tier(self, turn: TurnId) -> None:
         """Let some memories cool, or bring some back that may never have been cold."""

@@ -8,7 +8,8 @@ from uuid import UUID
 from events.envelope import StoredEvent
 from tests.replay.oracle import indexed, truth
 
-Marks = dict[tuple[UUID, int], tuple[bool, datetime | None, bool]]  # (memory, version) → (asked, used_at, cold)
+# (memory, version) → (asked, used_at, cold, lease_ended_at)
+Marks = dict[tuple[UUID, int], tuple[bool, datetime | None, bool, datetime | None]]
 
 
 def marks(events: Sequence[StoredEvent]) -> Marks:
@@ -18,6 +19,7 @@ def marks(events: Sequence[StoredEvent]) -> Marks:
             _asked(events[: born + 1], events[born + 1 :]),
             next((at.said_at for at in reversed(_on(events, born, "used"))), None),
             [at.document.get("tier") for at in _on(events, born, "tiered", "separated")][-1:] == ["cold"],
+            next((at.said_at for at in reversed(_on(events, born, "lease_ended"))), None),
         )
         for born, each in enumerate(events)
         if each.type == "accepted"
@@ -33,7 +35,7 @@ def placed(events: Sequence[StoredEvent]) -> dict[UUID, tuple[int, int | None]]:
                 at = found.get(memory)
                 if at is not None and (at[1] or 0) < (each.position or 0):
                     found[memory] = (at[0], each.position)
-    cold = {place for place, (_, _, is_cold) in marks(events).items() if is_cold}
+    cold = {place for place, (_, _, is_cold, _) in marks(events).items() if is_cold}
     return {memory: at for memory, at in found.items() if (memory, at[0]) not in cold}
 
 

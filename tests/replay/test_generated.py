@@ -147,9 +147,9 @@ class World:
         return {(UUID(str(m)), v): (status, n, o) for m, v, status, n, o in await self._rows(query, person)}
 
     async def _marks(self, person: Person) -> Marks:
-        query = """select memory_id, version, asked, used_at, cold from facts.memory
+        query = """select memory_id, version, asked, used_at, cold, lease_ended_at from facts.memory
                    where subject_id = $1 and gate is null"""
-        return {(UUID(str(m)), v): (asked, used, cold) for m, v, asked, used, cold in await self._rows(query, person)}
+        return {(UUID(str(m)), v): (*marks,) for m, v, *marks in await self._rows(query, person)}
 
     async def _keywords(self, person: Person) -> dict[UUID, tuple[int, tuple[int, ...]]]:
         query = "select memory_id, version, terms from keywords.entry where subject_id = $1"

@@ -37,6 +37,7 @@ from events.model import (
     ItemId,
     KeyId,
     Kind,
+    LeaseEnded,
     MemoryBody,
     MemoryId,
     Merged,
@@ -89,6 +90,7 @@ from events.model import (
     TurnStatus,
     Used,
     VectorBody,
+    Verified,
 )
 
 GOLDEN = Path(__file__).parents[2] / "golden" / "events"
@@ -249,6 +251,8 @@ SAMPLES: tuple[tuple[Event, tuple[Part, ...]], ...] = (
         ),
         (),
     ),
+    (LeaseEnded(memories=(MEMORY,), freshness="stale", reason="lease_over"), ()),
+    (Verified(memory_id=MEMORY, version=2), ()),
     (Used(memories=(MEMORY,)), ()),
     (Merged(memory_id=MEMORY, version=2, memories=(CANDIDATE,), closeness=970), ()),
     (Separated(memories=(CANDIDATE,), sources=(EventId(fixed(14)),)), ()),

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from events.model import Kind, MemoryId
 from projections.keywords import Entry
 from projections.tokens import terms
+from services.governance.lease import Freshness, freshness, leases
 from services.recall.bm25 import Key, keyword_scores
 from services.recall.fusion import fuse
-from services.recall.lease import Freshness, freshness, leases
 from services.recall.ranking import DEFAULT, KIND_VALUE, PRESETS, Features, Preset, Weights, rank, score
 from services.wire.recall import RankingPreset
 

@@ -13,10 +13,10 @@ from events.model import Assertion, EventId, Kind, MemoryBody, MemoryId, TurnId
 from projections.changes import Fact
 from projections.sessions import Link
 from projections.tokens import tokenize
+from services.governance.lease import Freshness
 from services.recall.blend import BLEND, Blend, breadth
 from services.recall.bm25 import Key
 from services.recall.features import Task, features_of, match
-from services.recall.lease import Freshness
 from services.recall.neighbours import with_neighbours
 
 NOW = datetime(2030, 1, 1, tzinfo=UTC)

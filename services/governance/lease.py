@@ -8,7 +8,8 @@ from importlib.resources import files
 
 import yaml
 
-from events.model import Frozen, Kind
+from events.model import Frozen, Kind, MemoryBody
+from projections.changes import Fact
 
 
 class Leases(Frozen):
@@ -22,6 +23,12 @@ class Leases(Frozen):
         fitting = (days for pattern, days in self.keys.items() if key and fnmatchcase(key, pattern))
         days = next(fitting, self.kinds[kind])
         return None if days is None else timedelta(days=days)
+
+    @property
+    def shortest(self) -> dict[Kind, int]:
+        """The shortest lease that a memory of a kind may have, whatever its key; kinds without any are left out."""
+        of_keys = [days for days in self.keys.values() if days is not None]
+        return {kind: min([days, *of_keys]) for kind, days in self.kinds.items() if days is not None}
 
 
 @lru_cache(maxsize=1)
@@ -67,3 +74,15 @@ def freshness(
     if not ends or now < min(ends):
         return Freshness.FRESH
     return Freshness.RECHECK if high_risk else Freshness.STALE
+
+
+def freshness_of(fact: Fact, body: MemoryBody, now: datetime) -> Freshness:
+    """Say how a memory may be used now; what belongs to a sensitive class is of high risk."""
+    return freshness(
+        fact.kind,
+        body.key,
+        verified_at=fact.verified_at,
+        now=now,
+        high_risk=body.sensitivity is not None,
+        valid_until=body.valid_until,
+    )
