@@ -316,11 +316,11 @@ class System:
 
     async def task(self, scope: Scope, task_id: str, *, reader: TokenRole = TokenRole.AGENT) -> TaskView | None:
         """Show a task."""
-        return await self.task_states.show(scope, task_id, reader=reader)
+        return await self.task_states.book.show(scope, task_id, reader=reader)
 
     async def tasks(self, scope: Scope, limit: int, cursor: str | None) -> TaskPage:
         """List tasks, newest first."""
-        return await self.task_states.page(scope, limit, cursor)
+        return await self.task_states.book.page(scope, limit, cursor)
 
     async def _receipt(self, scope: Scope, tombstone: EventId) -> ReceiptView | None:
         deadline = asyncio.get_running_loop().time() + _ERASED_WITHIN_S

@@ -1,23 +1,20 @@
 """Tasks: begun, changed and ended by a workflow, each change once and on the version it has seen (R52)."""
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Final
 from uuid import UUID, uuid4
 
 from events import failpoint
-from events.envelope import Command, DataKey, NewEvent, Part, StoredEvent, memory_stream, task_stream
+from events.envelope import Command, NewEvent, Part, memory_stream, task_stream
 from events.errors import BadInputError, StaleVersionError, TaskRefusedError
 from events.keyring import Keyring
-from events.log import append, fenced, read_last, read_stream
+from events.log import append, fenced, read_last
 from events.model import (
     CommandId,
-    ItemBody,
     ItemHead,
     ItemId,
     MemoryId,
-    MessageId,
     Scope,
     Slot,
     TaskBody,
@@ -28,25 +25,21 @@ from events.model import (
 from events.postgres import Database
 from events.vault import Vault
 from projections.facts import read_memories
-from projections.task_state import TASK_PART, TaskState, fold, item_part
-from projections.tasks import recent_tasks, rounds_of
+from projections.task_state import TASK_PART
+from projections.tasks import rounds_of
 from services.access.rights import TokenRole
 from services.governance.folding import plain
 from services.governance.secrets import redact
+from services.tasks.book import TaskBook
 from services.tasks.closing import closing_command, closing_name, say
-from services.tasks.decide import Found, Ids, Written, check, decide
-from services.tasks.view import Opened, open_task, view_of
-from services.wire.cursor import cursor_of, read_cursor
-from services.wire.names import message_name
+from services.tasks.decide import Ids, check, decide
+from services.tasks.references import SEPARATOR, command_name, memories_of, messages_of, reached
+from services.tasks.sealing import parts_of, sealed
+from services.tasks.view import Opened
 from services.wire.tasks import (
     Complete,
-    FactIn,
-    MessageRef,
-    Observe,
     TaskChange,
-    TaskPage,
     TaskStart,
-    TaskSummary,
     TaskView,
 )
 
@@ -54,23 +47,10 @@ PROVEN: Final = 3
 """After how many rounds that succeeded by the same steps these are proposed as a procedure."""
 
 _ROUNDS: Final = 50
-_SEPARATOR = "\x1f"  # a control character, which no outside id may hold
-
-
-@dataclass(frozen=True, slots=True)
-class _Task:
-    """One task as its stream says it is, under its outside id."""
-
-    name: str
-    stream: list[StoredEvent]
-    state: TaskState
-
-    def knows(self, command: CommandId) -> bool:
-        return any(stored.command_id == command for stored in self.stream)
 
 
 class Tasks:
-    """Writes and shows tasks.
+    """Writes tasks; `book` shows them.
 
     Args:
         vault: with the right to lease keys.
@@ -82,6 +62,7 @@ class Tasks:
         self._vault = vault
         self._appender = appender
         self._reader = reader
+        self.book = TaskBook(vault, reader)
 
     async def start(self, scope: Scope, start: TaskStart, actor: str) -> TaskView:
         """Begin a task, or find that this very command has begun it. Returns after the commit.
@@ -90,19 +71,19 @@ class Tasks:
             TaskRefusedError: the id is that of another task, over or not.
         """
         keyring = await self._vault.keyring(scope)
-        series_name = ("series", f"{start.type}{_SEPARATOR}{start.name}")
-        command_name = _command_name(start.task_id, start.command_id)
-        ids = await keyring.intern([("task", start.task_id), series_name, command_name])
-        task_id, command_id = TaskId(ids["task", start.task_id]), CommandId(ids[command_name])
+        series_name = ("series", f"{start.type}{SEPARATOR}{start.name}")
+        own_name = command_name(start.task_id, start.command_id)
+        ids = await keyring.intern([("task", start.task_id), series_name, own_name])
+        task_id, command_id = TaskId(ids["task", start.task_id]), CommandId(ids[own_name])
         if scope.audience.task not in {None, task_id}:
             raise TaskRefusedError("this token is bound to another task; mint one for this task, or for none")
-        found = await self._read(scope, start.task_id, task_id)
+        found = await self.book.read(scope, start.task_id, task_id)
         if found is not None:
             if not found.knows(command_id):
                 raise TaskRefusedError(
                     "a task of this task_id was started by another command; give a new task a new id"
                 )
-            return await self._show(keyring, found, known=True)
+            return await self.book.shown(keyring, found, known=True)
         async with self._reader.transaction(scope) as connection:
             rounds = await rounds_of(connection, scope, ids[series_name], 1)
         texts = [start.goal, *start.constraints, *start.steps]
@@ -119,7 +100,7 @@ class Tasks:
         *keys, head_key = await keyring.lease(len(texts) + 1)
         failpoint.hit("task.leased")
         head = TaskBody(kind=redact(start.type).text, name=redact(start.name).text)
-        parts = (*_parts(event.items, texts, keys), Part(TASK_PART, head, head_key))
+        parts = (*parts_of(event.items, texts, keys), Part(TASK_PART, head, head_key))
         command = Command(command_id, scope, task_stream(task_id), 0, actor, (NewEvent(event, now, parts),))
         await self._append(scope, [command], ())
         return await self._again(keyring, start.task_id, task_id, known=False)
@@ -133,27 +114,27 @@ class Tasks:
             BadInputError: it names a message or a memory that is not there.
         """
         keyring = await self._vault.keyring(scope)
-        internal = await _reached(keyring, name)
-        if internal is None or (found := await self._read(scope, name, internal)) is None:
+        internal = await reached(keyring, name)
+        if internal is None or (found := await self.book.read(scope, name, internal)) is None:
             return None
-        command_name = _command_name(name, change.command_id)
-        command_id = CommandId((await keyring.intern([command_name]))[command_name])
+        own_name = command_name(name, change.command_id)
+        command_id = CommandId((await keyring.intern([own_name]))[own_name])
         if found.knows(command_id):
-            return await self._show(keyring, found, known=True)
-        opened = await self._open(keyring, found, TokenRole.PERSON)
+            return await self.book.shown(keyring, found, known=True)
+        opened = await self.book.open(keyring, found, TokenRole.PERSON)
         holding = [opened.texts.get(item.item_id) for item in found.state.constraints]
         now = datetime.now(UTC)
         check(found.state, change.expected_version, change.constraints, holding, now)
-        messages = await _messages_of(keyring, change)
-        await self._memories_exist(scope, _memories_of(change))
+        messages = await messages_of(keyring, change)
+        await self._memories_exist(scope, memories_of(change))
         turn_name = ("turn", closing_name(name))
         turn = TurnId((await keyring.intern([turn_name]))[turn_name])
         keys = tuple(part.key_id for stored in found.stream for part in stored.parts)
         steps = _done(opened)
-        way = keyring.digest("way", _SEPARATOR.join(map(plain, steps))).hex() if steps else None
+        way = keyring.digest("way", SEPARATOR.join(map(plain, steps))).hex() if steps else None
         ids = Ids(lambda: ItemId(uuid4()), messages, turn, keys, way)
         written = decide(found.state, change.change, ids)
-        events = await _sealed(keyring, written, now)
+        events = await sealed(keyring, written, now)
         own = Command(command_id, scope, task_stream(found.state.task_id), found.state.version, actor, events)
         closing = []
         if isinstance(change.change, Complete):
@@ -162,46 +143,8 @@ class Tasks:
             said = say(change.change, opened.head, messages, proven)
             closing = [closing_command(own, found.state, turn, said, await keyring.lease(len(said)))]
         failpoint.hit("task.leased")
-        await self._append(scope, [own, *closing], (*_memories_of(change), *messages.values()))
+        await self._append(scope, [own, *closing], (*memories_of(change), *messages.values()))
         return await self._again(keyring, name, found.state.task_id, known=False)
-
-    async def show(self, scope: Scope, name: str, *, reader: TokenRole = TokenRole.AGENT) -> TaskView | None:
-        """Show a task as it is now, with the texts that the reader may read; None where there is none of this id."""
-        keyring = await self._vault.keyring(scope)
-        internal = await _reached(keyring, name)
-        if internal is None or (found := await self._read(scope, name, internal)) is None:
-            return None
-        return await self._show(keyring, found, known=False, reader=reader)
-
-    async def page(self, scope: Scope, limit: int, cursor: str | None) -> TaskPage:
-        """List tasks, newest first.
-
-        Raises:
-            BadInputError: the cursor is not one that was given out here.
-        """
-        before = None if cursor is None else read_cursor(cursor, datetime.fromisoformat, UUID)
-        keyring = await self._vault.keyring(scope)
-        async with self._reader.transaction(scope) as connection:
-            tasks = await recent_tasks(
-                connection, scope, limit + 1, None if before is None else (before[0], TaskId(before[1]))
-            )
-        names = await keyring.outside([task.task_id for task in tasks[:limit]])
-        last = tasks[limit - 1] if len(tasks) > limit else None
-        return TaskPage(
-            tasks=tuple(
-                TaskSummary(
-                    task_id=names.get(task.task_id, ""),
-                    round=task.round,
-                    status=task.status,
-                    version=task.version,
-                    errors=task.errors,
-                    started_at=task.started_at,
-                    expires_at=task.expires_at,
-                )
-                for task in tasks[:limit]
-            ),
-            next_cursor=None if last is None else cursor_of(last.started_at, last.task_id),
-        )
 
     async def _append(self, scope: Scope, commands: Sequence[Command], resting: Sequence[UUID]) -> None:
         """Append together or not at all, while no forget of this person is under way where something is rested on.
@@ -223,33 +166,6 @@ class Tasks:
                 raise TaskRefusedError("a turn has the name of this task's closing turn; the task cannot be completed")
         failpoint.hit("task.appended")
 
-    async def _version(self, scope: Scope, stream: str) -> int:
-        async with self._reader.transaction(scope) as connection:
-            last = await read_last(connection, scope, stream)
-        return 0 if last is None else last.version
-
-    async def _read(self, scope: Scope, name: str, task: TaskId) -> _Task | None:
-        async with self._reader.transaction(scope) as connection:
-            stream = await read_stream(connection, scope, task_stream(task))
-        state = fold(None, stream)
-        return None if state is None else _Task(name, stream, state)
-
-    async def _again(self, keyring: Keyring, name: str, task: TaskId, *, known: bool) -> TaskView:
-        found = await self._read(keyring.scope, name, task)
-        assert found is not None, "it was appended above"  # noqa: S101 - narrows the type
-        return await self._show(keyring, found, known=known)
-
-    async def _open(self, keyring: Keyring, found: _Task, reader: TokenRole) -> Opened:
-        async with self._reader.transaction(keyring.scope) as connection:
-            return await open_task(connection, keyring, found.stream[0], found.state, reader)
-
-    async def _show(
-        self, keyring: Keyring, found: _Task, *, known: bool, reader: TokenRole = TokenRole.AGENT
-    ) -> TaskView:
-        opened = await self._open(keyring, found, reader)
-        async with self._reader.transaction(keyring.scope) as connection:
-            return await view_of(connection, keyring, found.name, opened, known=known)
-
     async def _proven(self, scope: Scope, series: UUID, complete: Complete, way: str | None) -> bool:
         """Say whether this way has now succeeded often enough to be proposed: never after one lucky run (R15)."""
         if way is None or complete.outcome != "succeeded":
@@ -266,66 +182,15 @@ class Tasks:
         if known != set(memories):
             raise BadInputError("memories: there is no such memory in this scope")
 
+    async def _version(self, scope: Scope, stream: str) -> int:
+        async with self._reader.transaction(scope) as connection:
+            last = await read_last(connection, scope, stream)
+        return 0 if last is None else last.version
 
-async def _reached(keyring: Keyring, name: str) -> TaskId | None:
-    """Find a task by its outside id; a credential of one task finds no other."""
-    internal = await keyring.find(("task", name))
-    return None if internal is None or keyring.scope.audience.task not in {None, internal} else TaskId(internal)
-
-
-def _command_name(task: str, command: str) -> tuple[str, str]:
-    """Name a command by its outside ids: its own is unique within the task only."""
-    return "task command", f"{task}{_SEPARATOR}{command}"
-
-
-def _facts_of(change: TaskChange) -> list[FactIn]:
-    inner = change.change
-    return [*inner.facts, *((inner.result,) if inner.result else ())] if isinstance(inner, Observe) else []
-
-
-def _memories_of(change: TaskChange) -> tuple[MemoryId, ...]:
-    return tuple(dict.fromkeys(MemoryId(each) for fact in _facts_of(change) for each in fact.memories))
-
-
-async def _messages_of(keyring: Keyring, change: TaskChange) -> Found:
-    """Map the messages a change names to their internal ids.
-
-    Raises:
-        BadInputError: one was never seen.
-    """
-    inner = change.change
-    named = [each for fact in _facts_of(change) for each in fact.messages]
-    if isinstance(inner, Complete):
-        named += [each for conclusion in inner.conclusions for each in conclusion.messages]
-    found: dict[MessageRef, MessageId] = {}
-    for ref in dict.fromkeys(named):
-        internal = await keyring.find(message_name(ref.turn_id, ref.message_id))
-        if internal is None:
-            raise BadInputError("messages: there is no such message in this scope")
-        found[ref] = MessageId(internal)
-    return found
-
-
-def _parts(heads: Iterable[ItemHead], texts: Iterable[str], keys: Iterable[DataKey]) -> tuple[Part, ...]:
-    """Seal the texts of items, each under a key of its own, secrets replaced."""
-    return tuple(
-        Part(item_part(head.item_id), ItemBody(text=redact(text).text), key)
-        for head, text, key in zip(heads, texts, keys, strict=True)
-    )
-
-
-async def _sealed(keyring: Keyring, written: Sequence[Written], now: datetime) -> tuple[NewEvent, ...]:
-    keys = iter(await keyring.lease(sum(len(each.items) for each in written)))
-    return tuple(
-        NewEvent(
-            each.event,
-            now,
-            _parts(
-                [head for head, _ in each.items], [text for _, text in each.items], [next(keys) for _ in each.items]
-            ),
-        )
-        for each in written
-    )
+    async def _again(self, keyring: Keyring, name: str, task: TaskId, *, known: bool) -> TaskView:
+        found = await self.book.read(keyring.scope, name, task)
+        assert found is not None, "it was appended above"  # noqa: S101 - narrows the type
+        return await self.book.shown(keyring, found, known=known)
 
 
 def _done(opened: Opened) -> tuple[str, ...]:

@@ -214,12 +214,12 @@ async def test_a_task_is_of_the_project_it_was_begun_in(doors: Doors) -> None:
     await backend.start_task(doors.scopes["atlas"], start)
     await doors.plant.follow()
     here, there = doors.scopes["atlas"], doors.scopes["boreas"]
-    assert await tasks.show(here, "report") is not None
-    assert await tasks.show(there, "report") is None
-    assert await tasks.show(doors.scopes["task"], "report") is None
-    assert [each.task_id for each in (await tasks.page(here, 10, None)).tasks] == ["report"]
-    assert not (await tasks.page(there, 10, None)).tasks
-    assert not (await tasks.page(doors.scopes["task"], 10, None)).tasks
+    assert await tasks.book.show(here, "report") is not None
+    assert await tasks.book.show(there, "report") is None
+    assert await tasks.book.show(doors.scopes["task"], "report") is None
+    assert [each.task_id for each in (await tasks.book.page(here, 10, None)).tasks] == ["report"]
+    assert not (await tasks.book.page(there, 10, None)).tasks
+    assert not (await tasks.book.page(doors.scopes["task"], 10, None)).tasks
 
 
 async def test_no_body_opens_beyond_the_reach(doors: Doors) -> None:

@@ -76,7 +76,7 @@ class Workflow:
 
     async def show(self, task: str, reader: TokenRole = TokenRole.AGENT) -> TaskView:
         """Read a task."""
-        view = await self.tasks.show(self.scope, task, reader=reader)
+        view = await self.tasks.book.show(self.scope, task, reader=reader)
         assert view is not None
         return view
 

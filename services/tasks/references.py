@@ -1,0 +1,53 @@
+"""What commands name by outside ids: tasks, commands, messages and memories (R52)."""
+
+from typing import Final
+
+from events.errors import BadInputError
+from events.keyring import Keyring
+from events.model import MemoryId, MessageId, TaskId
+from services.tasks.decide import Found
+from services.wire.names import message_name
+from services.wire.tasks import Complete, FactIn, MessageRef, Observe, TaskChange
+
+SEPARATOR: Final = "\x1f"
+"""A control character, which no outside id may hold."""
+
+
+async def reached(keyring: Keyring, name: str) -> TaskId | None:
+    """Find a task by its outside id; a credential of one task finds no other."""
+    internal = await keyring.find(("task", name))
+    return None if internal is None or keyring.scope.audience.task not in {None, internal} else TaskId(internal)
+
+
+def command_name(task: str, command: str) -> tuple[str, str]:
+    """Name a command by its outside ids: its own is unique within the task only."""
+    return "task command", f"{task}{SEPARATOR}{command}"
+
+
+def _facts_of(change: TaskChange) -> list[FactIn]:
+    inner = change.change
+    return [*inner.facts, *((inner.result,) if inner.result else ())] if isinstance(inner, Observe) else []
+
+
+def memories_of(change: TaskChange) -> tuple[MemoryId, ...]:
+    """Name the memories that a change rests on."""
+    return tuple(dict.fromkeys(MemoryId(each) for fact in _facts_of(change) for each in fact.memories))
+
+
+async def messages_of(keyring: Keyring, change: TaskChange) -> Found:
+    """Map the messages a change names to their internal ids.
+
+    Raises:
+        BadInputError: one was never seen.
+    """
+    inner = change.change
+    named = [each for fact in _facts_of(change) for each in fact.messages]
+    if isinstance(inner, Complete):
+        named += [each for conclusion in inner.conclusions for each in conclusion.messages]
+    found: dict[MessageRef, MessageId] = {}
+    for ref in dict.fromkeys(named):
+        internal = await keyring.find(message_name(ref.turn_id, ref.message_id))
+        if internal is None:
+            raise BadInputError("messages: there is no such message in this scope")
+        found[ref] = MessageId(internal)
+    return found
