@@ -1,4 +1,4 @@
-"""What a model is asked for, by the settings: to read turns, with the rules behind it, and to rewrite queries."""
+"""What a model is asked for, by the settings: to read turns and sum them up, with the rules behind it; queries."""
 
 import structlog
 from prometheus_client import CollectorRegistry
@@ -13,6 +13,8 @@ from services.extraction.model.budget import Allowance, Budget
 from services.extraction.model.endpoint import Endpoint
 from services.extraction.model.extractor import Limits, ModelExtractor
 from services.recall.rewriting import FORM, OUTPUT_TOKENS, Rewriter
+from services.summaries.model import FORM as SUMMARY_FORM
+from services.summaries.model import Bounds, ModelDrafter
 
 log = structlog.stdlib.get_logger("cenotaph.reading")
 
@@ -53,6 +55,23 @@ def rewriter_of(settings: Settings, budget: Budget) -> Rewriter | None:
         form=FORM,
     )
     return Rewriter(endpoint, budget, Breaker(_FAILURES, _PAUSE_S), within_s, count_tokens)
+
+
+def drafter_of(settings: Settings, budget: Budget) -> ModelDrafter | None:
+    """Build what lets the model write summaries; None where the settings do not ask for it."""
+    if not settings.model_sums_up or settings.model_url is None or settings.model_name is None:
+        return None
+    endpoint = Endpoint(
+        settings.model_url,
+        settings.model_name,
+        settings.model_key,
+        try_s=settings.model_try_s,
+        max_bytes=_MAX_ANSWER_BYTES,
+        max_tokens=settings.model_output_tokens,
+        form=SUMMARY_FORM,
+    )
+    bounds = Bounds(settings.model_within_s, settings.model_input_tokens, settings.model_output_tokens)
+    return ModelDrafter(settings.model_name, endpoint, budget, Breaker(_FAILURES, _PAUSE_S), bounds, count_tokens)
 
 
 def model_of(settings: Settings, rules: Rules, budget: Budget, registry: CollectorRegistry) -> ModelExtractor | None:

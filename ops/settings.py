@@ -130,6 +130,7 @@ class Settings(BaseSettings):
     recall_cache_s: Annotated[int, Field(ge=0)] = 300
     recall_rewrites: bool = False
     recall_rewrite_ms: Count = 2_000
+    model_sums_up: bool = False
     upkeep_every_s: Count = 60
     tidy_every_s: Count = 86_400
     compare_every_s: Annotated[int, Field(ge=0)] = 86_400
@@ -157,14 +158,17 @@ class Settings(BaseSettings):
         if self.model_url is None:
             if self.recall_rewrites:
                 raise ValueError("CENOTAPH_RECALL_REWRITES needs a model: set CENOTAPH_MODEL_URL and its name too")
+            if self.model_sums_up:
+                raise ValueError("CENOTAPH_MODEL_SUMS_UP needs a model: set CENOTAPH_MODEL_URL and its name too")
             return self
         url = urlsplit(self.model_url)
         if self.model_key is not None and url.scheme == "http" and url.hostname not in _LOOPBACK:
             raise ValueError("CENOTAPH_MODEL_URL must start with https:// where a key is sent to another machine")
-        if self.model_within_s * 1000 >= self.reclaim_idle_ms:
+        # a job reads a turn and then may sum its session up
+        if self.model_within_s * 1000 * (1 + self.model_sums_up) >= self.reclaim_idle_ms:
             raise ValueError(
-                "CENOTAPH_MODEL_WITHIN_S must be shorter than CENOTAPH_RECLAIM_IDLE_MS, or other workers take over"
-                " turns that are being read"
+                "CENOTAPH_MODEL_WITHIN_S must be shorter than CENOTAPH_RECLAIM_IDLE_MS (than half of it where the model"
+                " sums up too), or other workers take over turns that are being read"
             )
         return self
 

@@ -12,7 +12,7 @@ from events.model import TenantId
 from ops.backend import System
 from ops.composition.read_models import ReadModels
 from ops.keystore import ApiKeys
-from ops.reading import budget_of, model_of, rewriter_of, rules_of
+from ops.reading import budget_of, drafter_of, model_of, rewriter_of, rules_of
 from services.access.keys import tenant_of
 from services.access.tokens import TokenSigner
 from services.describing.matcher import Matcher
@@ -147,8 +147,11 @@ class Services(ReadModels):
     @cached_property
     def summaries(self) -> Summaries:
         """Writes summaries of sessions."""
-        appender, reader = self.log("appender"), self.log("reader")
-        return Summaries(self.vault("keeper"), appender, reader, SummaryRules(), days=self.settings.message_days)
+        model = drafter_of(self.settings, self.model_budget)
+        if model is not None:
+            self._closers.append(model.close)
+        appender, reader, drafter = self.log("appender"), self.log("reader"), model or SummaryRules()
+        return Summaries(self.vault("keeper"), appender, reader, drafter, days=self.settings.message_days)
 
     @property
     def rememberer(self) -> Rememberer:

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Final, Protocol
 
-from events.model import MemoryId, MessageId, Origin, SummarySlot
+from events.model import MemoryId, MessageId, Origin, SummarySlot, TenantId
 
 ORDER: Final = tuple(SummarySlot)
 """The order in which slots are written and shown."""
@@ -39,15 +39,19 @@ class Line:
     messages: tuple[MessageId, ...] = ()
 
 
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """The lines of a summary, and who wrote them: name and version, as the log records them."""
+
+    lines: tuple[Line, ...]
+    writer: str
+
+
 class Drafter(Protocol):
     """What writes summaries; whatever it writes is compared before it counts."""
 
-    @property
-    def name(self) -> str:
-        """Name and version, as the log records them."""
-
-    async def draft(self, material: "Material") -> tuple[Line, ...]:
-        """Write the lines of a new summary."""
+    async def draft(self, tenant: TenantId, material: "Material") -> Draft:
+        """Write the lines of a new summary for somebody of this tenant."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,9 +3,9 @@
 from collections.abc import Iterable, Iterator
 from typing import Final
 
-from events.model import Origin, SummarySlot
+from events.model import Origin, SummarySlot, TenantId
 from services.governance.folding import plain
-from services.summaries.draft import ORDER, Heard, Line, Material
+from services.summaries.draft import ORDER, Draft, Heard, Line, Material
 from services.summaries.wording import ASKS, BINDS, GUESSES, NEXT, WANTS, about, sentences
 
 _MOST: Final = {
@@ -25,9 +25,10 @@ class Rules:
 
     name = "rules/1"
 
-    async def draft(self, material: Material) -> tuple[Line, ...]:
+    async def draft(self, tenant: TenantId, material: Material) -> Draft:
         """Write the lines that the rules find."""
-        return draft(material)
+        del tenant
+        return Draft(draft(material), self.name)
 
 
 def draft(material: Material) -> tuple[Line, ...]:

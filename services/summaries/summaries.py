@@ -28,7 +28,7 @@ from projections.sessions import count_turns
 from projections.summaries import Summary, summary_of
 from projections.task_state import item_part
 from services.summaries.check import problems
-from services.summaries.draft import Drafter, Line
+from services.summaries.draft import Draft, Drafter
 from services.summaries.gather import gather
 
 EVERY: Final = 6
@@ -56,14 +56,14 @@ class _Drafted:
 
     session: SessionId
     turns: int
-    lines: tuple[Line, ...]
+    draft: Draft
     reasons: dict[str, int]
     standing: _Standing
 
     @property
     def sources(self) -> set[UUID]:
         """What it rests on."""
-        return {each for line in self.lines for each in (*line.memories, *line.messages)}
+        return {each for line in self.draft.lines for each in (*line.memories, *line.messages)}
 
 
 class Summaries:
@@ -98,9 +98,9 @@ class Summaries:
                 if turns - standing.turns < every:
                     return "not_due"
                 material = await gather(connection, keyring, session, standing.newest)
-            lines = await self._drafter.draft(material)
+            draft = await self._drafter.draft(scope.tenant_id, material)
             failpoint.hit("summary.drafted")
-            drafted = _Drafted(session, turns, lines, problems(lines, material), standing)
+            drafted = _Drafted(session, turns, draft, problems(draft.lines, material), standing)
             outcome = await self._write(keyring, drafted)
             if outcome is not None:
                 return outcome
@@ -126,10 +126,10 @@ class Summaries:
         return "held" if drafted.reasons else "written"
 
     async def _events(self, keyring: Keyring, drafted: _Drafted, now: datetime) -> tuple[NewEvent, ...]:
-        session, turns, lines = drafted.session, drafted.turns, drafted.lines
+        session, turns, lines, writer = drafted.session, drafted.turns, drafted.draft.lines, drafted.draft.writer
         if drafted.reasons:
             log.warning("summary_held", session=str(session), reasons=sorted(drafted.reasons))
-            held = SummaryHeld(session_id=session, turns=turns, reasons=drafted.reasons, writer=self._drafter.name)
+            held = SummaryHeld(session_id=session, turns=turns, reasons=drafted.reasons, writer=writer)
             return (NewEvent(held, now),)
         heads = tuple(
             SummaryLine(item_id=ItemId(uuid4()), slot=line.slot, memories=line.memories, messages=line.messages)
@@ -141,9 +141,7 @@ class Summaries:
             for head, line, key in zip(heads, lines, keys, strict=True)
         )
         expires = now + self._kept
-        written = SummaryWritten(
-            session_id=session, turns=turns, items=heads, expires_at=expires, writer=self._drafter.name
-        )
+        written = SummaryWritten(session_id=session, turns=turns, items=heads, expires_at=expires, writer=writer)
         events = (NewEvent(written, now, parts),)
         newest = drafted.standing.newest
         if newest is None or not newest.items:

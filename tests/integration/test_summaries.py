@@ -1,4 +1,5 @@
 import asyncio
+import json
 from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -7,14 +8,16 @@ import pytest
 
 from events.envelope import summary_stream
 from events.log import read_stream
-from events.model import MemoryId, Scope, SessionId, SummaryHeld
+from events.model import MemoryId, Scope, SessionId, SummaryHeld, SummaryWritten, TenantId
 from projections.follower import Follower
-from services.summaries.draft import Drafter, Line, Material
+from services.summaries.draft import Draft, Drafter, Material
 from services.summaries.expiry import SummaryExpiry
 from services.summaries.rules import Rules
 from services.summaries.summaries import Summaries
 from services.upkeep.round import Round
 from services.wire.recall import ContextRequest
+from tests.endpoint import saying
+from tests.integration.test_model_summaries import drafting
 from tests.plant import Plant, planted
 
 
@@ -78,12 +81,10 @@ async def test_a_session_is_summed_up_in_slots(plant: Plant) -> None:
 class Forgetful:
     """A drafter that loses everything."""
 
-    name = "forgetful/1"
-
-    async def draft(self, material: Material) -> tuple[Line, ...]:
+    async def draft(self, tenant: TenantId, material: Material) -> Draft:
         """Write nothing."""
-        del material
-        return ()
+        del tenant, material
+        return Draft((), "forgetful/1")
 
 
 async def test_a_summary_that_lost_a_constraint_is_held(plant: Plant) -> None:
@@ -151,15 +152,14 @@ class Slow:
 
     meanwhile: Callable[[], Awaitable[object]]
     drafts: list[str] = field(default_factory=list)
-    name = "slow/1"
 
-    async def draft(self, material: Material) -> tuple[Line, ...]:
+    async def draft(self, tenant: TenantId, material: Material) -> Draft:
         """Write what the rules find in what there was."""
-        lines = await Rules().draft(material)
-        self.drafts.append(" ".join(line.text for line in lines))
+        draft = await Rules().draft(tenant, material)
+        self.drafts.append(" ".join(line.text for line in draft.lines))
         if len(self.drafts) == 1:
             await self.meanwhile()
-        return lines
+        return draft
 
 
 async def test_a_source_that_is_forgotten_while_the_summary_is_written(plant: Plant) -> None:
@@ -203,3 +203,22 @@ async def test_a_summary_ends_with_the_messages_it_rests_on(plant: Plant) -> Non
     await Follower(plant.composition.projections()["sessions"], plant.composition.log(None)).rebuild()
     async for report in plant.composition.differ("sessions").run():
         assert (report.model, report.found) == ("sessions", 0)
+
+
+async def test_a_model_writes_the_summary_and_the_log_says_so(plant: Plant) -> None:
+    """What it writes well stands under its name; what turns a constraint is held, and the old summary stays."""
+    scope = await plant.person()
+    await plant.say(scope, "预算不能超过3000元", "好的。")
+    lines = [{"slot": "constraint", "text": "预算不能超过3000元", "sources": [1, 2, 3]}]
+    async with drafting(saying(json.dumps({"lines": lines}))) as drafter:
+        assert await refresh(plant, scope, drafter=drafter) == "written"
+    assert await shown(plant, scope) == ("- [constraint] 预算不能超过3000元",)
+    await plant.say(scope, "继续", "好的。")
+    lines = [{"slot": "constraint", "text": "预算不能超过8000元", "sources": [1, 2, 3]}]
+    async with drafting(saying(json.dumps({"lines": lines}))) as drafter:
+        assert await refresh(plant, scope, drafter=drafter) == "held"
+    assert await shown(plant, scope) == ("- [constraint] 预算不能超过3000元",)
+    async with plant.owner() as connection:
+        stream = await read_stream(connection, scope, summary_stream(await session_of(plant, scope)))
+    writers = [each.event.writer for each in stream if isinstance(each.event, SummaryWritten | SummaryHeld)]
+    assert writers == ["model/1:tiny", "model/1:tiny"]
