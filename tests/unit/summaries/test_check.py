@@ -1,3 +1,4 @@
+from pathlib import Path
 from uuid import UUID
 
 import pytest
@@ -9,6 +10,7 @@ from services.summaries.rules import draft
 
 C, F, G = SummarySlot.CONSTRAINT, SummarySlot.FACT, SummarySlot.GOAL
 MEMORY = MemoryId(UUID(int=900))
+PAGE = Path(__file__).parents[3] / "services" / "summaries" / "TRAPS.md"
 
 
 def said(*texts: str, origin: Origin = Origin.USER, start: int = 1) -> tuple[Heard, ...]:
@@ -179,3 +181,34 @@ def test_a_summary_of_a_summary_keeps_what_its_messages_said() -> None:
     again = draft(later)
     assert {line.text for line in again} >= {line.text for line in first if line.slot in {C, G}}
     assert problems(again, later) == {}
+
+
+def trap_table() -> str:
+    """Return the page of all traps as a Markdown table; write it with `python -m tests.unit.summaries.test_check`."""
+    rows = [
+        f"| {name} | {' / '.join(heard)} | {' / '.join(line.text for line in before)} | "
+        f"{' / '.join(line.text for line in lines)} | `{reason}` |"
+        for name, heard, before, lines, reason in TRAPS
+    ]
+    return "\n".join(
+        (
+            "# Traps for summaries",
+            "",
+            "Every one of these new summaries is held, whoever wrote it, and the old one stays (R51). Made from",
+            "`tests/unit/summaries/test_check.py`.",
+            "",
+            "| trap | what was said | summary before | new summary | held for |",
+            "|---|---|---|---|---|",
+            *rows,
+            "",
+        )
+    )
+
+
+def test_the_page_of_traps_is_up_to_date() -> None:
+    """Every trap has its row, and every row is a trap that is caught."""
+    assert PAGE.read_text(encoding="utf-8") == trap_table(), "write it with: python -m tests.unit.summaries.test_check"
+
+
+if __name__ == "__main__":
+    PAGE.write_text(trap_table(), encoding="utf-8")
