@@ -226,8 +226,8 @@ async def test_a_profile_is_shown_kept_and_ended_as_its_fields_say(plant: Plant)
 
     tidying = plant.composition.tidying()
     planned = [plan async for plan in tidying.plans(NOW)]
-    assert of(planned, scope) == of(await done(plant, tidying), scope)
     assert of(planned, scope)["expire:retention_over"] == 1
+    assert of(await done(plant, tidying), scope)["expire:retention_over"] == 1
     shown = {field.key: field for field in (await backend.profile(scope, reader=TokenRole.PERSON)).fields}
     assert [value.memory_id for value in shown["profile.measure"].values] == [asked.memory_id]
     tombstone = await plant.forget(scope, named)
