@@ -27,12 +27,13 @@ class Lines:
         """Check that the last line is a tail with the digest of the lines before it.
 
         Raises:
-            CenotaphError: it is not; the export was cut short or changed on its way.
+            CenotaphError: there is no tail, so the export was cut short; or its digest is another, so it was changed.
         """
         try:
             tail = json.loads(self._last or b"{}")
         except ValueError:
             tail = {}
-        whole = isinstance(tail, dict) and tail.get("digest") == self._digest.hexdigest() and not self._rest
-        if not whole:
+        if self._rest or not isinstance(tail, dict) or "digest" not in tail:
             raise CenotaphError("cut-short", "the export is not whole: its last line does not vouch for it; ask again")
+        if tail["digest"] != self._digest.hexdigest():
+            raise CenotaphError("changed", "the export was changed: its lines are not those its last line vouches for")

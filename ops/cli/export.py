@@ -15,7 +15,7 @@ from rich.table import Table
 from cenotaph.calls import ExportPurpose
 from cenotaph.client import Cenotaph
 from cenotaph.lines import Lines
-from events.errors import CenotaphError, TamperError
+from events.errors import BadInputError, CenotaphError, TamperError
 from ops import logs
 from ops.cli.options import Json, Person
 from ops.cli.output import out, print_json, print_table
@@ -117,6 +117,8 @@ def _read(file: Path) -> tuple[UUID, str, dict[tuple[UUID, int], int]]:
                     where[UUID(read["memory_id"]), int(read["version"])] = number
         lines.end()
         return UUID(jsonlib.loads(last)["export_id"]), digest.hexdigest(), where
+    except OSError as error:
+        raise BadInputError(f"{file} cannot be read: {error.strerror}") from None
     except (ValueError, KeyError, TypeError):
         raise TamperError(f"{file} is no export, or line {number} of it was changed") from None
 

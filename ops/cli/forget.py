@@ -1,10 +1,7 @@
-"""`cenotaph forget`, `suspend`, `resume`: forget or set aside, watch a receipt fill, check its signature."""
+"""`cenotaph forget`, `suspend`, `resume`: forget or set aside, and watch a receipt fill."""
 
-import json
 import time
 from collections.abc import Callable, Iterator
-from hashlib import sha256
-from pathlib import Path
 from typing import Annotated
 from uuid import UUID
 
@@ -15,12 +12,12 @@ from rich.table import Table
 from cenotaph import answers
 from cenotaph.calls import ReceiptDecision, What
 from cenotaph.client import Cenotaph
-from events.errors import CenotaphError, TamperError
+from events.errors import CenotaphError
 from ops import logs
+from ops.cli.offline import check
 from ops.cli.options import Door, Person
 from ops.cli.output import out, plain, print_table
 from ops.cli.places import find_door, memory, settings_of
-from services.forgetting.receipt import verify
 
 PENDING = "DELETION_PENDING"
 _POLL_S = 0.1
@@ -154,41 +151,6 @@ def watch(own: Cenotaph, receipt: answers.Receipt, wait_s: float) -> answers.Rec
             live.update(table, refresh=True)
     print_table(table_of(receipt))
     return receipt
-
-
-def check(receipt: answers.Receipt, public: Path) -> None:
-    """Verify a signed receipt without asking anybody.
-
-    Args:
-        receipt: with statement and signature.
-        public: the signer's public key as a file; where there is none, the key the receipt names.
-
-    Raises:
-        TamperError: the signature does not hold, or is not by that key.
-    """
-    named = receipt.signing_key or ""
-    known = public.read_text(encoding="ascii").strip() if public.exists() else named
-    statements = [(receipt.statement or "", receipt.signature or "")]
-    if receipt.end is not None:
-        statements.append((receipt.end.statement, receipt.end.signature))
-    if known != named or not all(verify(statement, signature, known) for statement, signature in statements):
-        raise TamperError(f"the signature of receipt {receipt.receipt_id} does not hold; do not rely on it")
-
-
-def signed(receipt: answers.Receipt) -> str:
-    """Say what a checked receipt states: its own words, not those around them.
-
-    Raises:
-        TamperError: the second statement is about another first one.
-    """
-    first = json.loads(receipt.statement or "{}")
-    said = f"{first['receipt_id']}  {first['decision']} {first['propagated_at']}"
-    if receipt.end is None:
-        return said
-    end = json.loads(receipt.end.statement)
-    if end["first_sha256"] != sha256((receipt.statement or "").encode()).hexdigest():
-        raise TamperError(f"the two statements of receipt {receipt.receipt_id} do not belong together")
-    return f"{said}  {end['decision']} {end['at']}"
 
 
 def frames(receipt: answers.Receipt) -> Iterator[tuple[float, Table]]:

@@ -13,7 +13,8 @@ from cenotaph import answers
 from cenotaph.calls import ReceiptDecision
 from events.errors import BadInputError
 from ops import logs
-from ops.cli.forget import PENDING, check, every_receipt, signed, table_of, watch
+from ops.cli.forget import PENDING, every_receipt, table_of, watch
+from ops.cli.offline import check, said
 from ops.cli.options import Json, Person, Place
 from ops.cli.output import out, print_json, print_table
 from ops.cli.places import memory, settings_of
@@ -90,7 +91,7 @@ def verify(
     key: Annotated[Path | None, typer.Option(help="The public key; else that of the data directory.")] = None,
     place: Place,
 ) -> None:
-    """Check a receipt with the public key alone, without asking anybody."""
+    """Check a receipt with the public key alone: its signatures, and that its other fields say what was signed."""
     logs.configure("warning")
     try:
         receipt = answers.Receipt.model_validate_json(file.read_bytes())
@@ -100,7 +101,7 @@ def verify(
     if not public.exists():
         raise BadInputError(f"there is no public key at {public}; name it with --key")
     check(receipt, public)
-    out.print(f"[green]signature verified[/]  {signed(receipt)}")
+    out.print(f"[green]signature verified[/]  {said(receipt)}")
 
 
 def close(receipt_id: Id, *, person: Person) -> None:

@@ -125,13 +125,15 @@ class Purger:
                 await connection.execute(
                     """update ops.erasure set purged_at = case when $2 = 'deletion_purged' then $3::timestamptz end,
                          closed_at = case when $2 = 'closed_unproven' then $3::timestamptz end,
-                         purge_layers = $4, second_statement = $5, second_signature = $6 where tombstone = $1""",
+                         purge_layers = $4, second_statement = $5, second_signature = $6,
+                         signing_key = coalesce(signing_key, $7) where tombstone = $1""",
                     tombstone.event_id,
                     decision,
                     now,
                     orjson.dumps([each.model_dump(mode="json") for each in findings]).decode(),
                     statement,
                     event.signature,
+                    event.signing_key,
                 )
         failpoint.hit("erase.purged")
         log.info(decision, tombstone=str(tombstone.event_id))

@@ -149,7 +149,8 @@ async def test_the_person_closes_what_can_never_be_proven_and_nothing_else(plant
     view = await shown(plant, scope, receipt)
     assert view.decision == "closed_unproven"
     assert view.end is not None
-    assert verify(view.end.statement, view.end.signature, plant.finisher()._signer.public)
+    assert view.signing_key == plant.finisher()._signer.public
+    assert verify(view.end.statement, view.end.signature, view.signing_key)
     position = (await plant.tombstone(scope, receipt)).position
     assert position is not None
     async with plant.owner() as connection:

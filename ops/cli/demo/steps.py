@@ -15,7 +15,8 @@ from events.model import Position
 from events.origins import current
 from ops.cli.demo.play import Played
 from ops.cli.demo.stage import Stage
-from ops.cli.forget import PENDING, check, frames, table_of
+from ops.cli.forget import PENDING, frames, table_of
+from ops.cli.offline import check
 from ops.cli.output import coloured, out, plain, print_table
 from ops.composition import Composition
 from services.audit.evidence import Trust

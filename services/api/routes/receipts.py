@@ -56,7 +56,7 @@ async def forget_one(
     else:
         receipt = await door.backend.forget_what(scope, request, request.digest)
     if receipt is None:
-        raise not_found("such thing to forget")
+        raise not_found("thing to forget")
     response.headers["Location"] = f"/v1/receipts/{receipt.receipt_id}"
     return receipt
 
@@ -77,7 +77,7 @@ async def preview_forget(
         return await door.backend.preview(scope, request.description, reader=reader)
     preview = await door.backend.preview_what(scope, request, reader=reader)
     if preview is None:
-        raise not_found("such thing to forget")
+        raise not_found("thing to forget")
     return preview
 
 

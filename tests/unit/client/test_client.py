@@ -94,9 +94,10 @@ async def test_an_export_is_whole_or_an_error(door: Door) -> None:
         assert len([line async for line in memory.export()]) == 2
         assert (await memory.exports()).exports[0].memories == 2
         assert (await memory.export_detail(RECEIPT)).forgotten[0].memory_id == MEMORY
-        for cut in (b"", b"{}\n", b'{"schema":"x"}\n{"digest":"', b'{"digest":"00"}\n', b"[]\n", b"no json\n"):
-            door.faulty.faults.append(httpx.Response(200, content=cut))
-            with pytest.raises(CenotaphError, match="cut-short"):
+        bad = dict.fromkeys((b"", b"{}\n", b'{"schema":"x"}\n{"digest":"', b"[]\n", b"no json\n"), "cut-short")
+        for content, code in {**bad, b'{"digest":"00"}\n': "changed"}.items():
+            door.faulty.faults.append(httpx.Response(200, content=content))
+            with pytest.raises(CenotaphError, match=code):
                 await drained(memory.export())
         agent = client.for_subject(door.backend.key, "user-17")
         with pytest.raises(CenotaphError, match="role person"):
