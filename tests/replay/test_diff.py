@@ -128,7 +128,7 @@ async def test_a_table_corrupted_by_hand_is_named(apart: Stores) -> None:
 async def test_an_index_corrupted_by_hand_is_named(apart: Stores) -> None:
     """In Milvus: a vector changed, a row deleted, one added, one with an invented position; each named by its id."""
     async with models(apart) as own:
-        await lived(own, 7, steps=60)
+        await lived(own, 7, steps=100)
         async with apart.owner.connection() as connection:
             mirror = VectorsMirror(own.milvus, own.index)
             rows = [entry async for entry in mirror.live(connection, own.place)]
