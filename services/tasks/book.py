@@ -5,6 +5,7 @@ from datetime import datetime
 from uuid import UUID
 
 from events.envelope import StoredEvent, task_stream
+from events.errors import TaskRefusedError
 from events.keyring import Keyring
 from events.log import read_stream
 from events.model import CommandId, Scope, TaskId
@@ -13,7 +14,7 @@ from events.vault import Vault
 from projections.task_state import TaskState, fold
 from projections.tasks import recent_tasks
 from services.access.rights import TokenRole
-from services.tasks.references import reached
+from services.tasks.references import reached, same_command
 from services.tasks.view import Opened, open_task, view_of
 from services.wire.cursor import cursor_of, read_cursor
 from services.wire.tasks import TaskPage, TaskSummary, TaskView
@@ -28,8 +29,15 @@ class Task:
     state: TaskState
 
     def knows(self, command: CommandId) -> bool:
-        """Tell whether a command has changed it before."""
-        return any(stored.command_id == command for stored in self.stream)
+        """Tell whether a command has changed it before.
+
+        Raises:
+            TaskRefusedError: one of its name has, which said something else.
+        """
+        named = next((each.command_id for each in self.stream if same_command(each.command_id, command)), None)
+        if named not in {None, command}:
+            raise TaskRefusedError("this command_id is known with another body; give a new command a new id")
+        return named is not None
 
 
 class TaskBook:

@@ -1,16 +1,19 @@
 """What commands name by outside ids: tasks, commands, messages and memories (R52)."""
 
 from typing import Final
+from uuid import UUID
 
 from events.errors import BadInputError
 from events.keyring import Keyring
-from events.model import MemoryId, MessageId, TaskId
+from events.model import CommandId, MemoryId, MessageId, TaskId
 from services.tasks.decide import Found
 from services.wire.names import message_name
-from services.wire.tasks import Complete, FactIn, MessageRef, Observe, TaskChange
+from services.wire.tasks import Complete, FactIn, MessageRef, Observe, TaskChange, TaskStart
 
 SEPARATOR: Final = "\x1f"
 """A control character, which no outside id may hold."""
+
+_HALF: Final = 8
 
 
 async def reached(keyring: Keyring, name: str) -> TaskId | None:
@@ -22,6 +25,20 @@ async def reached(keyring: Keyring, name: str) -> TaskId | None:
 def command_name(task: str, command: str) -> tuple[str, str]:
     """Name a command by its outside ids: its own is unique within the task only."""
     return "task command", f"{task}{SEPARATOR}{command}"
+
+
+def command_of(keyring: Keyring, named: UUID, said: TaskStart | TaskChange) -> CommandId:
+    """Tell a command by its name and by what it says: the first half of its id is the one, the second the other.
+
+    The version it expects is not part of what it says: who repeats a command whose answer was lost may have read again.
+    """
+    text = said.model_dump_json(exclude={"command_id", "expected_version"})
+    return CommandId(UUID(bytes=named.bytes[:_HALF] + keyring.digest("task command", text)[:_HALF]))
+
+
+def same_command(one: CommandId, other: CommandId) -> bool:
+    """Tell whether two commands have one name, whatever they say."""
+    return one.bytes[:_HALF] == other.bytes[:_HALF]
 
 
 def _facts_of(change: TaskChange) -> list[FactIn]:

@@ -30,10 +30,10 @@ from projections.tasks import rounds_of
 from services.access.rights import TokenRole
 from services.governance.folding import plain
 from services.governance.secrets import redact
-from services.tasks.book import TaskBook
+from services.tasks.book import Task, TaskBook
 from services.tasks.closing import closing_command, closing_name, say
 from services.tasks.decide import Ids, check, decide
-from services.tasks.references import SEPARATOR, command_name, memories_of, messages_of, reached
+from services.tasks.references import SEPARATOR, command_name, command_of, memories_of, messages_of, reached
 from services.tasks.sealing import parts_of, sealed
 from services.tasks.view import Opened
 from services.wire.tasks import (
@@ -74,16 +74,12 @@ class Tasks:
         series_name = ("series", f"{start.type}{SEPARATOR}{start.name}")
         own_name = command_name(start.task_id, start.command_id)
         ids = await keyring.intern([("task", start.task_id), series_name, own_name])
-        task_id, command_id = TaskId(ids["task", start.task_id]), CommandId(ids[own_name])
+        task_id, command_id = TaskId(ids["task", start.task_id]), command_of(keyring, ids[own_name], start)
         if scope.audience.task not in {None, task_id}:
             raise TaskRefusedError("this token is bound to another task; mint one for this task, or for none")
         found = await self.book.read(scope, start.task_id, task_id)
         if found is not None:
-            if not found.knows(command_id):
-                raise TaskRefusedError(
-                    "a task of this task_id was started by another command; give a new task a new id"
-                )
-            return await self.book.shown(keyring, found, known=True)
+            return await self._begun(keyring, found, command_id)
         async with self._reader.transaction(scope) as connection:
             rounds = await rounds_of(connection, scope, ids[series_name], 1)
         texts = [start.goal, *start.constraints, *start.steps]
@@ -102,8 +98,18 @@ class Tasks:
         head = TaskBody(kind=redact(start.type).text, name=redact(start.name).text)
         parts = (*parts_of(event.items, texts, keys), Part(TASK_PART, head, head_key))
         command = Command(command_id, scope, task_stream(task_id), 0, actor, (NewEvent(event, now, parts),))
-        await self._append(scope, [command], ())
+        try:
+            await self._append(scope, [command], ())
+        except StaleVersionError:  # another one began it meanwhile
+            found = await self.book.read(scope, start.task_id, task_id)
+            assert found is not None, "it has a version"  # noqa: S101 - narrows the type
+            return await self._begun(keyring, found, command_id)
         return await self._again(keyring, start.task_id, task_id, known=False)
+
+    async def _begun(self, keyring: Keyring, found: Task, command: CommandId) -> TaskView:
+        if not found.knows(command):
+            raise TaskRefusedError("a task of this task_id was started by another command; give a new task a new id")
+        return await self.book.shown(keyring, found, known=True)
 
     async def change(self, scope: Scope, name: str, change: TaskChange, actor: str) -> TaskView | None:
         """Change a task once; None where there is none of this id. Returns after the commit.
@@ -118,7 +124,7 @@ class Tasks:
         if internal is None or (found := await self.book.read(scope, name, internal)) is None:
             return None
         own_name = command_name(name, change.command_id)
-        command_id = CommandId((await keyring.intern([own_name]))[own_name])
+        command_id = command_of(keyring, (await keyring.intern([own_name]))[own_name], change)
         if found.knows(command_id):
             return await self.book.shown(keyring, found, known=True)
         opened = await self.book.open(keyring, found, TokenRole.PERSON)

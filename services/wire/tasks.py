@@ -153,7 +153,7 @@ class TaskStart(Request):
 
 
 class TaskChange(Request):
-    """One change of a task. The same `command_id` again changes nothing more.
+    """One change of a task. The same `command_id` again changes nothing more; with another body it is refused.
 
     `expected_version` is the version the workflow has seen. `constraints`, where given, are all that the workflow holds
     itself to: others than those of the state are an undeclared change, which is refused.

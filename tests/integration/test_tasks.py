@@ -97,6 +97,20 @@ async def workflow(plant: Plant) -> Workflow:
     return Workflow(plant, await plant.person())
 
 
+async def test_a_command_that_says_something_else_the_second_time_is_refused(workflow: Workflow) -> None:
+    """Whether it starts a task or changes one; of many who start one task at once, one does and the others are told."""
+    begun = await workflow.start("t1")
+    with pytest.raises(TaskRefusedError, match="another body"):
+        await workflow.start("t1", goal="book a train")
+    observed = await workflow.change(begun, "observe", command="c", result={"text": "高铁有票"})
+    with pytest.raises(TaskRefusedError, match="another body"):
+        await workflow.change(observed, "observe", command="c", result={"text": "no tickets left"})
+    assert (await workflow.change(observed, "observe", command="c", result={"text": "高铁有票"})).known
+    at_once = (workflow.start("t2", command=f"s{number // 2}") for number in range(6))
+    ends = await asyncio.gather(*at_once, return_exceptions=True)
+    assert sorted(type(end).__name__ for end in ends) == ["TaskRefusedError"] * 4 + ["TaskView"] * 2
+
+
 async def test_a_task_is_resumed_where_it_stopped(workflow: Workflow) -> None:
     """Whoever takes over sees the step that was begun, what is done, what is known, and is not let repeat a step."""
     begun = await workflow.start("t1", budget={"calls": 5})
