@@ -66,6 +66,7 @@ from projections.model_names import default_model
 from projections.sessions import message_part
 from projections.vectors import DIMENSION
 from tests.conftest import Stores
+from tests.dice import dice
 from tests.replay.tasking import Desk
 
 NOW = datetime(2026, 8, 1, 9, tzinfo=UTC)
@@ -358,10 +359,15 @@ class Person:
         parts = (Part(MEMORY_PART, self._memory(), key), Part("index", body, key))
         return NewEvent(event, NOW + timedelta(seconds=self.random.randint(0, 9)), parts)
 
+    @cached_property
+    def _places(self) -> Random:
+        """Dice of their own, so that a history of a seed is otherwise what it was."""
+        return dice(0)
+
     def _audience(self) -> Audience:
         """Draw whom something is for: mostly everybody, else one of two projects, one of two tasks, or both."""
         ids = (None, None, UUID(int=1), UUID(int=2))
-        project, task = self.random.choice(ids), self.random.choice(ids)
+        project, task = self._places.choice(ids), self._places.choice(ids)
         return Audience(
             project=None if project is None else ProjectId(project), task=None if task is None else TaskId(task)
         )
