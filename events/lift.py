@@ -107,6 +107,7 @@ def _said_by_the_person(memory: Document) -> Document:
 STEPS: Steps = {
     # nothing was said in a project or for one task
     ("accepted", 3): Step(lambda old: {**old, "audience": {}}),
+    ("not_written", 3): Step(lambda old: {**old, "repeats": None}),  # what it said again was not noted
     ("not_written", 2): Step(lambda old: {**old, "audience": {}}),
     ("turn_finalized", 3): Step(lambda old: {**old, "audience": {}}),
     ("task_started", 1): Step(lambda old: {**old, "project": None}),

@@ -464,11 +464,12 @@ class Reinforced(Event):
 class NotWritten(Event):
     """The candidate did not become a memory. Only `held` keeps a sealed body, until `held_until`.
 
-    `audience` says which readers it is for.
+    `repeats` is the memory, or the held candidate, that it says again: whatever hides or forgets that reaches the
+    messages of this one too. `audience` says which readers it is for.
     """
 
     type = "not_written"
-    schema_version: ClassVar[int] = 3
+    schema_version: ClassVar[int] = 4
     candidate_id: MemoryId
     turn_id: TurnId
     outcome: Outcome
@@ -477,6 +478,7 @@ class NotWritten(Event):
     kind: Kind
     cites: tuple[MessageId, ...] = ()
     held_until: datetime | None = None
+    repeats: MemoryId | None = None
     audience: Audience = PRIVATE
 
 

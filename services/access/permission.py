@@ -79,7 +79,7 @@ async def silence_of(connection: Connection, keyring: Keyring, turns: Collection
     """Find in some turns of one person what said a memory that was refused or suspended, or whose class was withdrawn.
 
     An answer goes with what it answers, and with the context that was injected into its turn. Read off the log, so that
-    it holds from the commit on; a memory that is reinforced by a turn was said there too. What is said in a project may
+    it holds from the commit on; a memory that a turn says again was said there too. What is said in a project may
     be a private memory, so all of the person is looked at, however far the reader reaches.
     """
     if keyring.scope.reach is None:
@@ -129,7 +129,8 @@ async def _said(connection: Connection, turns: Collection[TurnId]) -> list[tuple
         if isinstance(event, Accepted | Reinforced):
             said.append((event.turn_id, event.memory_id, cited.get(event.candidate_id, frozenset())))
         elif isinstance(event, NotWritten):
-            said.append((event.turn_id, event.candidate_id, cited.get(event.candidate_id, frozenset())))
+            own = event.candidate_id if event.repeats is None else event.repeats
+            said.append((event.turn_id, own, cited.get(event.candidate_id, frozenset())))
     return said
 
 

@@ -49,7 +49,7 @@ class _Found:
 
 
 def trace(stream: Sequence[StoredEvent], memory_id: MemoryId) -> Trace:
-    """Collect every version of a memory, every message that said it (reinforcements too), and its tombstone.
+    """Collect every version of a memory, every message that said it (also again), and its tombstone.
 
     A candidate that has expired left nothing to forget.
     """
@@ -73,6 +73,8 @@ def traces(stream: Sequence[StoredEvent], memories: Collection[MemoryId]) -> dic
         elif _holds(event) and event.candidate_id in owner:
             found[owner[event.candidate_id]].versions.append(stored)
             found[owner[event.candidate_id]].candidates.add(event.candidate_id)
+        elif isinstance(event, NotWritten) and event.repeats in owner:
+            found[owner[event.repeats]].candidates.add(event.candidate_id)
         elif isinstance(event, Reinforced) and event.memory_id in found:
             found[event.memory_id].candidates.add(event.candidate_id)
         elif isinstance(event, Expired):

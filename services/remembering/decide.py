@@ -36,6 +36,7 @@ class Decision:
     """What became of one candidate, and the numbers it was decided by, in thousandths.
 
     `memory_id` and `version` are set where it is written, or held (version 1). `audience` says which readers it is for.
+    `repeats` is what is there already and says the same, where this becomes nothing of its own.
     """
 
     candidate: Candidate
@@ -45,6 +46,7 @@ class Decision:
     version: int
     features: dict[str, int]
     audience: Audience = PRIVATE
+    repeats: MemoryId | None = None
 
     @property
     def body(self) -> MemoryBody | None:
@@ -61,8 +63,9 @@ class Decision:
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """The content of what is already held, and which readers it is for."""
+    """What is already held, its content, and which readers it is for."""
 
+    memory_id: MemoryId
     body: MemoryBody
     audience: Audience = PRIVATE
 
@@ -90,13 +93,13 @@ def decide(
     for proposed, audience in candidates.items():
         candidate = classified(proposed, view.policy.profile)
         own = view.model_copy(update={"living": tuple(each for each in view.living if each.audience == audience)})
-        same = [each.body for each in waiting if each.audience == audience]
+        same = [each for each in waiting if each.audience == audience]
         decision = replace(_one(candidate, own, same, new_id(), gates), audience=audience)
         decisions.append(decision)
         if (body := decision.body) is None:
             continue
         if not decision.written:
-            waiting.append(Held(body, audience))
+            waiting.append(Held(decision.memory_id, body, audience))
             continue
         living = Living(
             memory_id=decision.memory_id,
@@ -118,14 +121,19 @@ def decide(
 
 
 def _one(
-    candidate: Candidate, view: View, held: Iterable[MemoryBody], candidate_id: MemoryId, gates: Sequence[Gate]
+    candidate: Candidate, view: View, held: Iterable[Held], candidate_id: MemoryId, gates: Sequence[Gate]
 ) -> Decision:
     features = _features(candidate, view)
     ruling = judge(candidate, view, gates)
-    if ruling.outcome is Outcome.HELD and any(_same(candidate, body) for body in held):
+    waits = next((each.memory_id for each in held if _same(candidate, each.body)), None)
+    if ruling.outcome is Outcome.HELD and waits is not None:
         ruling = rule(Outcome.REJECTED, Reason.ALREADY_HELD)
     if ruling.target is None or ruling.outcome is Writing.DISPUTE:
-        return Decision(candidate, candidate_id, ruling, candidate_id, 1, features)
+        decision = Decision(candidate, candidate_id, ruling, candidate_id, 1, features)
+        if decision.body is not None:
+            return decision
+        lives = next((each.memory_id for each in view.living if _same(candidate, each.claim)), None)
+        return replace(decision, repeats=lives if waits is None else waits)
     step = 1 if ruling.outcome is Writing.SUPERSEDE else 0
     return Decision(candidate, candidate_id, ruling, ruling.target.memory_id, ruling.target.version + step, features)
 
@@ -179,6 +187,7 @@ def events_of(decision: Decision, turn: TurnId, hold: timedelta, now: StoredEven
                 kind=candidate.kind,
                 cites=cites if held else (),
                 held_until=now.recorded_at + hold if held else None,
+                repeats=decision.repeats,
                 audience=decision.audience,
             )
         )

@@ -212,7 +212,7 @@ class Rememberer:
             if not isinstance(body, MemoryBody):
                 continue
             if fact.status == "held":
-                held.append(Held(body, fact.audience))
+                held.append(Held(fact.memory_id, body, fact.audience))
                 continue
             living.append(
                 Living(

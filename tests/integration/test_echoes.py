@@ -1,0 +1,81 @@
+"""What says a memory again goes with it, or is hidden with it, wherever it was said (R41, R42)."""
+
+from collections.abc import AsyncIterator
+from datetime import datetime
+
+import pytest
+
+from events.model import MemoryId, Outcome, Scope
+from services.wire.recall import ContextRequest
+from services.wire.turns import TurnOutcome
+from tests.plant import Plant, planted
+
+
+@pytest.fixture(scope="module")
+async def plant(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Plant]:
+    """Run a system of our own."""
+    async with planted(tmp_path_factory.mktemp("plant")) as plant:
+        yield plant
+
+
+async def say(plant: Plant, scope: Scope, session: str, said: str, at: datetime | None = None) -> TurnOutcome:
+    """Say something in a session, and have it considered."""
+    turn = plant.turn(said, at=at).model_copy(update={"session_id": session})
+    await plant.rememberer.consider(await plant.placed(scope, turn))
+    await plant.follow()
+    outcome = await plant.composition.backend.catalogue.outcome(scope, turn.turn_id)
+    assert outcome is not None
+    return outcome
+
+
+async def recent(plant: Plant, scope: Scope, session: str, query: str) -> str:
+    """Compile the context of a session, as an agent is given it."""
+    request = ContextRequest.model_validate({"query": query, "role": "chat", "session_id": session})
+    return (await plant.composition.backend.context(scope, request)).model_dump_json()
+
+
+async def forgotten(plant: Plant, scope: Scope, memory: MemoryId) -> None:
+    """Forget a memory and see its receipt through."""
+    receipt = await plant.forget(scope, memory)
+    await plant.follow()
+    assert (await plant.until(scope, receipt)).decision == "deletion_propagated"
+
+
+@pytest.mark.parametrize(("said", "word"), [("我对花生过敏", "花生"), ("I am allergic to penicillin.", "penicillin")])
+@pytest.mark.parametrize("way", ["forget", "refuse"])
+async def test_what_was_held_once_and_said_twice_is_silent_in_both_sessions(
+    plant: Plant, said: str, word: str, way: str
+) -> None:
+    """The second message, of which nothing was held, goes with the first one, or is hidden with it."""
+    scope = await plant.person()
+    (held,) = (await say(plant, scope, "s1", said)).verdicts
+    (again,) = (await say(plant, scope, "s2", said)).verdicts
+    assert (held.outcome, again.reason) == (Outcome.HELD, "already_held")
+    if way == "forget":
+        await forgotten(plant, scope, held.memory_id)
+    else:
+        await plant.composition.backend.settle(scope, held.memory_id, confirmed=False)
+        await plant.follow()
+    for session in ("s1", "s2"):
+        assert word not in (await recent(plant, scope, session, "我们说了什么？ what did we say?"))
+
+
+@pytest.mark.parametrize(
+    ("said", "echo", "outcome", "word"),
+    [
+        ("I like jasmine tea.", "这次说一下：I like jasmine tea.", Outcome.WORKING_ONLY, "jasmine"),
+        ("I like jasmine tea.", "Don't remember this, but I like jasmine tea.", Outcome.SUPPRESSED, "jasmine"),
+        ("我喜欢茉莉花茶。", "这个别记：我喜欢茉莉花茶。", Outcome.SUPPRESSED, "茉莉"),
+    ],
+)
+async def test_what_was_not_written_but_says_the_same_goes_too(
+    plant: Plant, said: str, echo: str, outcome: Outcome, word: str
+) -> None:
+    """Said again for this once, or not to be remembered, it is gone from its session once the memory is forgotten."""
+    scope = await plant.person()
+    (kept,) = (await say(plant, scope, "s1", said)).verdicts
+    verdicts = (await say(plant, scope, "s2", echo)).verdicts
+    assert outcome in {each.outcome for each in verdicts}
+    assert word in (await recent(plant, scope, "s2", "what did we say?"))
+    await forgotten(plant, scope, kept.memory_id)
+    assert word not in (await recent(plant, scope, "s2", "what did we say?"))
