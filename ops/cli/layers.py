@@ -91,6 +91,8 @@ def add(
     secrets = Secrets(bearer=None if bearer_file is None else _secret(bearer_file), store_url=store_url)
     _with(tenant, lambda directory, whose: directory.add(whose, registration, secrets))
     out.print(f"[green]registered[/] {name}; in receipts foreign:{name}")
+    if registration.store is None and not attested:
+        out.print("[yellow]nothing looks into it[/]: every receipt from now on waits until its person closes it")
 
 
 def listing(*, tenant: Tenant, json: Json = False) -> None:
