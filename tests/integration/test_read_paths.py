@@ -346,6 +346,7 @@ async def test_a_reader_in_another_project_gets_nothing(outside: Outside, name: 
 async def test_the_same_questions_tell_the_victim(outside: Outside) -> None:
     """The control: asked under the victim's own scope, they are answered."""
     silent = {"services.access.permission:_injected"}  # no turn came of a context
+    silent |= {"projections.sessions:turns_resting_on"}  # nor of upkeep
     silent |= {"services.forgetting.selection:_injected", "projections.sessions:turns_with_contexts"}
     silent |= {"events.log:read_embedded", "events.log:expired", "projections.working:keys_resting_on"}
     every = {**functions.ENVELOPES, **functions.PERSONAL, **functions.VAULT}

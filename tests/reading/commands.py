@@ -14,7 +14,21 @@ DOOR: Final = frozenset(
 
 OWNER: Final = frozenset(
     {
-        *("demo", "up", "down", "status", "replay", "verify", "rebuild", "reindex", "upkeep", "backup", "restore"),
+        *(
+            "demo",
+            "up",
+            "down",
+            "status",
+            "replay",
+            "verify",
+            "rebuild",
+            "reindex",
+            "upkeep",
+            "backup",
+            "restore",
+            "backups list",
+            "backups drop",
+        ),
         *("migrate", "api", "worker", "audit verify", "audit export", "audit check", "audit diff", "audit residue"),
         *("audit key", "audit rotate-key", "audit cosign", "tenant create", "tenant system"),
         *("dead-letters list", "dead-letters show", "dead-letters replay", "dead-letters drop"),

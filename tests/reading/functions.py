@@ -142,6 +142,9 @@ PERSONAL: Final = MappingProxyType[str, Probe](
         "projections.sessions:turns_with_contexts": lambda a: sessions.turns_with_contexts(
             a.connection, a.scope, a.ids.contexts
         ),
+        "projections.sessions:turns_resting_on": lambda a: sessions.turns_resting_on(
+            a.connection, a.scope, a.ids.messages
+        ),
         "projections.sessions:turns_of_session": lambda a: sessions.turns_of_session(
             a.connection, a.scope, a.ids.sessions[0]
         ),
@@ -221,7 +224,11 @@ NOBODYS: Final = frozenset(
 """Positions, counts and names of the system: nothing of a person."""
 
 ENDS_WITH_THE_PERSON: Final = frozenset(
-    {"services.summaries.summaries:Summaries._write", "services.replay.asof:History.at"}
+    {
+        "services.summaries.consolidate:Consolidate._write",
+        "services.summaries.summaries:Summaries._write",
+        "services.replay.asof:History.at",
+    }
 )
 """Run for one whole person, by a worker or the owner of the stores, under `cenotaph_reader` and that person's scope."""
 
@@ -263,7 +270,12 @@ SYSTEM: Final = MappingProxyType(
             "projections.tasks:overdue",
             "projections.tasks:overdue_of",
             "services.forgetting.finisher:Finisher._destroy",
-            "services.forgetting.finisher:Finisher._drop_probe",
+            "services.forgetting.finisher:Finisher._clear",
+            "services.forgetting.purge:_copied",
+            "services.forgetting.whole:Whole._sample_of",
+            "services.upkeep.leases:Leases.due",
+            "projections.sessions:quiet_people",
+            "projections.sessions:quiet_sessions",
             "services.forgetting.finisher:Finisher._open",
             "services.forgetting.finisher:Finisher._question",
             "services.forgetting.finisher:Finisher.pending",
@@ -329,7 +341,9 @@ SYSTEM: Final = MappingProxyType(
             "ops.residue:Installation.search",
         ),
         "log:owner": (
+            "ops.backup.kept:_read",
             "services.forgetting.foreign.directory:Directory.add",
+            "services.forgetting.foreign.directory:Directory.forget",
             "services.forgetting.foreign.directory:Directory.remove",
             "ops.backup.keypart:_batches",
             "ops.backup.keypart:write_keys",
