@@ -1,6 +1,6 @@
 """Opening sealed bodies: content, a stone, or an incident; never a guess."""
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
 import structlog
@@ -8,7 +8,7 @@ import structlog
 from events.envelope import PartRef, StoredEvent, open_part
 from events.errors import ScopeError, TamperError
 from events.keyring import Keyring
-from events.log import fenced, read_bodies
+from events.log import fenced, read_bodies, read_parts
 from events.model import Accepted, Audience, EventId, KeyId, NotWritten, TaskStarted, TurnFinalized
 from events.postgres import Connection
 
@@ -54,28 +54,55 @@ async def open_bodies(
     refs: list[tuple[StoredEvent, PartRef]] = [
         (event, ref) for event, name in wanted if (ref := event.part(name)) is not None
     ]
-    for event, _ in refs:
-        _refuse_beyond(keyring, event)
-    if not refs:
+    ciphertexts = await read_bodies(connection, {event.event_id for event, _ in refs}) if refs else {}
+    sealed = [(event, ref, ciphertexts.get((event.event_id, ref.name))) for event, ref in refs]
+    opened = await _open(connection, keyring, sealed)
+    return {(event.event_id, ref.name): body for (event, ref), body in zip(refs, opened, strict=True)}
+
+
+async def open_parts(
+    connection: Connection, keyring: Keyring, event_ids: Collection[EventId], part: str
+) -> dict[EventId, tuple[PartRef, Opened]]:
+    """Read some events of one person and open the same part of each, as `open_bodies` does; one without is left out.
+
+    Raises:
+        ScopeError: one is for other readers of the person; nothing was opened.
+    """
+    if not event_ids:
         return {}
-    ciphertexts = await read_bodies(connection, {event.event_id for event, _ in refs})
-    secrets = await keyring.load(ref.key_id for _, ref in refs)
-    stones = await fenced(connection, keyring.scope, {ref.key_id for _, ref in refs})
-    opened: dict[tuple[EventId, str], Opened] = {}
-    for event, ref in refs:
-        place = (event.event_id, ref.name)
+    sealed = [
+        (event, ref, ciphertext)
+        for event, ciphertext in await read_parts(connection, event_ids, part)
+        if (ref := event.part(part)) is not None
+    ]
+    opened = await _open(connection, keyring, sealed)
+    return {event.event_id: (ref, body) for (event, ref, _), body in zip(sealed, opened, strict=True)}
+
+
+async def _open(
+    connection: Connection, keyring: Keyring, sealed: Sequence[tuple[StoredEvent, PartRef, bytes | None]]
+) -> list[Opened]:
+    """Open ciphertexts, None for one that is not there; the fence is read last."""
+    for event, _, _ in sealed:
+        _refuse_beyond(keyring, event)
+    if not sealed:
+        return []
+    secrets = await keyring.load(ref.key_id for _, ref, _ in sealed)
+    stones = await fenced(connection, keyring.scope, {ref.key_id for _, ref, _ in sealed})
+    opened: list[Opened] = []
+    for event, ref, ciphertext in sealed:
         if ref.key_id in stones:
-            opened[place] = Shredded(ref.key_id)
-        elif place not in ciphertexts:
-            opened[place] = tampered(event.event_id, ref.key_id)
+            opened.append(Shredded(ref.key_id))
+        elif ciphertext is None:
+            opened.append(tampered(event.event_id, ref.key_id))
         elif ref.key_id not in secrets:
             incidents.error("key_lost", key_id=str(ref.key_id), event_id=str(event.event_id))
-            opened[place] = Lost(ref.key_id)
+            opened.append(Lost(ref.key_id))
         else:
             try:
-                opened[place] = open_part(event, ref, ciphertexts[place], secrets[ref.key_id])
+                opened.append(open_part(event, ref, ciphertext, secrets[ref.key_id]))
             except TamperError:
-                opened[place] = tampered(event.event_id, ref.key_id)
+                opened.append(tampered(event.event_id, ref.key_id))
     return opened
 
 

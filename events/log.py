@@ -292,6 +292,21 @@ async def read_bodies(connection: Connection, event_ids: Iterable[EventId]) -> d
     return {(EventId(row["event_id"]), row["part"]): row["ciphertext"] for row in rows}
 
 
+async def read_parts(
+    connection: Connection, event_ids: Iterable[EventId], part: str
+) -> list[tuple[StoredEvent, bytes | None]]:
+    """Read events by id, without their positions, each with the ciphertext of one part, None where it is not there."""
+    rows = await connection.fetch(
+        """select e.envelope, b.ciphertext from log.event e
+           left join lateral (select ciphertext from log.body where event_id = e.event_id and part = $2 limit 1) b
+             on true
+           where e.event_id = any($1::uuid[])""",
+        list(event_ids),
+        part,
+    )
+    return [(stored(row["envelope"], None), row["ciphertext"]) for row in rows]
+
+
 async def fenced(connection: Connection, scope: Scope, targets: Iterable[UUID | KeyId]) -> set[UUID]:
     """Say which of these memories, messages or keys may not be read again: all, where the whole person may not."""
     wanted = set[UUID](targets)

@@ -18,15 +18,14 @@ from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 from sqlalchemy.ext.asyncio import create_async_engine
 
 from events.errors import LoginError, UnavailableError
-from events.model import Reach, Scope
+from events.model import Scope
 
 Row = Mapping[str, Any]
 
 _ANSWER_S = 20.0
 _ANY = UUID(int=0)
 _NONE = UUID(int=2**128 - 1)
-_BIND = """select set_config('cenotaph.tenant', $1, true), set_config('cenotaph.subject', $2, true),
-                  set_config('cenotaph.project', $3, true), set_config('cenotaph.task', $4, true)"""
+_BOUNDS = ("tenant", "subject", "project", "task")
 _DOWN = "the database does not answer; try again"
 _GONE = (
     asyncpg.PostgresConnectionError,
@@ -153,9 +152,10 @@ class Database:
     @asynccontextmanager
     async def transaction(self, scope: Scope | None = None) -> AsyncIterator[Connection]:
         """Open a transaction, bound where a scope is given to one person's rows, as far as it reaches."""
-        async with self.connection() as connection, connection.transaction():
-            if scope is not None:
-                await connection.execute(_BIND, str(scope.tenant_id), str(scope.subject_id), *_bounds(scope.reach))
+        async with (
+            self.connection() as connection,
+            connection.transaction() if scope is None else _bound(connection, scope),
+        ):
             yield connection
 
     async def close(self) -> None:
@@ -167,16 +167,31 @@ class Database:
 async def entire(connection: Connection, scope: Scope) -> AsyncIterator[None]:
     """Let a reader's transaction see all of its person for a moment: to find what must be kept silent, no more."""
     bound = "select set_config('cenotaph.project', $1, true), set_config('cenotaph.task', $2, true)"
-    await connection.execute(bound, *_bounds(None))
+    await connection.execute(bound, str(_ANY), str(_ANY))
     yield
-    await connection.execute(bound, *_bounds(scope.reach))
+    await connection.execute(bound, *map(str, bounds_of(scope)[2:]))
 
 
-def _bounds(reach: Reach | None) -> tuple[str, str]:
-    """Say in which project and task is read, as the policies take it: ids, nil for any, the greatest for no task."""
-    if reach is None:
-        return str(_ANY), str(_ANY)
-    return str(reach.project or _ANY), str(reach.task or _NONE)
+def bounds_of(scope: Scope) -> tuple[UUID, UUID, UUID, UUID]:
+    """Say how far a scope reaches, as the policies take it: tenant, person, project (nil: any), task (top: none)."""
+    project, task = (_ANY, _ANY) if scope.reach is None else (scope.reach.project or _ANY, scope.reach.task or _NONE)
+    return scope.tenant_id, scope.subject_id, project, task
+
+
+@asynccontextmanager
+async def _bound(connection: Connection, scope: Scope) -> AsyncIterator[None]:
+    """Open a transaction and bind it as far as a scope reaches in the same round trip; nothing of it may be nested."""
+    # ids and nothing else, as no other type has an int
+    values = dict(zip(_BOUNDS, (UUID(int=each.int) for each in bounds_of(scope)), strict=True))
+    settings = ", ".join(f"set_config('cenotaph.{name}', '{value}', true)" for name, value in values.items())
+    await connection.execute(f"begin; select {settings}")
+    try:
+        yield
+    except BaseException:
+        if not connection.is_closed():
+            await connection.execute("rollback")
+        raise
+    await connection.execute("commit")
 
 
 async def readers_of(connection: Connection, table: str) -> list[str]:

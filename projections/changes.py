@@ -152,7 +152,9 @@ def fact_of(stored: StoredEvent) -> Fact | None:
 
 def within(state: State, scope: Scope) -> State:
     """Leave out what the scope does not reach: the check behind the store's own, for what it has not folded yet."""
-    return {place: fact for place, fact in state.items() if scope.admits(fact.audience)}
+    return (
+        state if scope.reach is None else {place: each for place, each in state.items() if scope.admits(each.audience)}
+    )
 
 
 def touched(stored: StoredEvent) -> set[MemoryId]:

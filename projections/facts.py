@@ -1,10 +1,10 @@
 """The facts table: every memory version and which is current, folded from the log."""
 
 from collections import defaultdict
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import fields
 from datetime import datetime
-from typing import ClassVar
+from typing import Any, ClassVar
 from uuid import UUID
 
 from events.envelope import StoredEvent
@@ -17,7 +17,9 @@ from projections.model import Tables
 from projections.unreadable import readable
 
 _FIELDS = [field.name for field in fields(Fact)]
-_COLUMNS = ", ".join(_FIELDS)
+COLUMNS = ", ".join(_FIELDS)
+_KIND, _CITES = _FIELDS.index("kind"), _FIELDS.index("cites")
+_KINDS = {kind.value: kind for kind in Kind}
 _LIVING = "('current', 'in_conflict', 'held')"
 
 
@@ -58,7 +60,7 @@ class Facts(Tables):
         }
         changed = [fact for key, fact in after.items() if known.get(key) != fact]
         await connection.execute(
-            f"""insert into {place}.memory as m (tenant_id, subject_id, tag, {_COLUMNS})
+            f"""insert into {place}.memory as m (tenant_id, subject_id, tag, {COLUMNS})
                 select $1, $2, t.tag, t.memory_id, t.version, t.status, t.event_id, t.kind, t.confidence, t.importance,
                        coalesce(t.cites::uuid[], '{{}}'), t.turn_id, t.occurred_at, t.recorded_at,
                        t.verified_at, t.used_at, t.lease_ended_at, t.asked, t.cold,
@@ -105,12 +107,17 @@ def _column(fact: Fact, name: str) -> object:
     return "{" + ",".join(map(str, value)) + "}" if name == "cites" else value
 
 
-def fact_from(row: Row) -> Fact:
-    """Read a row back that has the columns of a fact and no others."""
-    values = dict(row)
-    values["kind"] = Kind(values["kind"])
-    values["cites"] = tuple(values["cites"])
-    return Fact(**values)
+def fact_from(columns: Iterable[Any]) -> Fact:
+    """Read a row back that has the `COLUMNS` of a fact, in their order; a recall reads hundreds."""
+    values = list(columns)
+    values[_KIND] = _KINDS[values[_KIND]]
+    values[_CITES] = tuple(values[_CITES])
+    return Fact(*values)
+
+
+def _state(rows: Iterable[Row]) -> State:
+    facts = (fact_from(row.values()) for row in rows)
+    return {(fact.memory_id, fact.version): fact for fact in facts}
 
 
 async def read_memories(
@@ -118,72 +125,61 @@ async def read_memories(
 ) -> State:
     """Read every version of some memories of one person."""
     rows = await connection.fetch(
-        f"select {_COLUMNS} from {place}.memory"
+        f"select {COLUMNS} from {place}.memory"
         " where tenant_id = $1 and subject_id = $2 and memory_id = any($3::uuid[])",
         scope.tenant_id,
         scope.subject_id,
         list(memories),
     )
-    return {(fact.memory_id, fact.version): fact for fact in map(fact_from, rows)}
+    return _state(rows)
 
 
-async def memories_of_turns(
-    connection: Connection, scope: Scope, turns: Collection[TurnId], each: int
-) -> set[MemoryId]:
-    """Name the current memories of one person that were said in some turns: of each turn the `each` most important."""
+async def memories_of_turns(connection: Connection, scope: Scope, turns: Collection[TurnId], each: int) -> State:
+    """Read the current memories of one person that were said in some turns: of each turn the `each` most important.
+
+    Every version of them is read, as `read_memories` does.
+    """
     rows = await connection.fetch(
-        """select m.memory_id from unnest($3::uuid[]) t(turn_id) cross join lateral (
-             select memory_id from facts.memory
-             where tenant_id = $1 and subject_id = $2 and turn_id = t.turn_id and status in ('current', 'in_conflict')
-             order by importance desc, memory_id limit $4) m""",
+        f"""select {COLUMNS} from facts.memory where tenant_id = $1 and subject_id = $2 and memory_id = any(array(
+              select m.memory_id from unnest($3::uuid[]) t(turn_id) cross join lateral (
+                select memory_id from facts.memory
+                where tenant_id = $1 and subject_id = $2 and turn_id = t.turn_id
+                  and status in ('current', 'in_conflict')
+                order by importance desc, memory_id limit $4) m))""",
         scope.tenant_id,
         scope.subject_id,
         list(turns),
         each,
     )
-    return {MemoryId(row["memory_id"]) for row in rows}
-
-
-async def standing_memories(connection: Connection, scope: Scope, most: int) -> set[MemoryId]:
-    """Name what holds whatever one person talks about: formats, profile, procedures, the `most` important ones."""
-    rows = await connection.fetch(
-        """select memory_id from facts.memory
-           where tenant_id = $1 and subject_id = $2 and status in ('current', 'in_conflict')
-             and kind in ('format', 'profile', 'procedure')
-           order by importance desc, memory_id limit $3""",
-        scope.tenant_id,
-        scope.subject_id,
-        most,
-    )
-    return {MemoryId(row["memory_id"]) for row in rows}
+    return _state(rows)
 
 
 async def read_living(connection: Connection, scope: Scope, tags: Collection[bytes], recent: int) -> State:
     """Read the current and held memories of one person that carry one of these tags, and the most recent others."""
     rows = await connection.fetch(
-        f"""(select {_COLUMNS} from facts.memory
+        f"""(select {COLUMNS} from facts.memory
              where tenant_id = $1 and subject_id = $2 and status in {_LIVING} and tag = any($3::bytea[]))
             union all
-            (select {_COLUMNS} from facts.memory where tenant_id = $1 and subject_id = $2 and status in {_LIVING}
+            (select {COLUMNS} from facts.memory where tenant_id = $1 and subject_id = $2 and status in {_LIVING}
              order by recorded_at desc, memory_id limit $4)""",
         scope.tenant_id,
         scope.subject_id,
         list(tags),
         recent,
     )
-    return {(fact.memory_id, fact.version): fact for fact in map(fact_from, rows)}
+    return _state(rows)
 
 
 async def read_kinds(connection: Connection, scope: Scope, kinds: Collection[Kind]) -> State:
     """Read the current and held memories of one person that are of some kinds."""
     rows = await connection.fetch(
-        f"""select {_COLUMNS} from facts.memory
+        f"""select {COLUMNS} from facts.memory
             where tenant_id = $1 and subject_id = $2 and status in {_LIVING} and kind = any($3::text[])""",
         scope.tenant_id,
         scope.subject_id,
         list(kinds),
     )
-    return {(fact.memory_id, fact.version): fact for fact in map(fact_from, rows)}
+    return _state(rows)
 
 
 async def count_living(connection: Connection, scope: Scope) -> dict[Kind, int]:
@@ -207,7 +203,7 @@ async def read_page(
     """Read one page of memory versions of some statuses, newest first, behind a place of an earlier page."""
     at, memory, version = before or (None, None, None)
     rows = await connection.fetch(
-        f"""select {_COLUMNS} from facts.memory where tenant_id = $1 and subject_id = $2 and status = any($3::text[])
+        f"""select {COLUMNS} from facts.memory where tenant_id = $1 and subject_id = $2 and status = any($3::text[])
             and ($4::timestamptz is null or (recorded_at, memory_id, version) < ($4, $5::uuid, $6::integer))
             order by recorded_at desc, memory_id desc, version desc limit $7""",
         scope.tenant_id,
@@ -218,7 +214,7 @@ async def read_page(
         version,
         limit,
     )
-    return {(fact.memory_id, fact.version): fact for fact in map(fact_from, rows)}
+    return _state(rows)
 
 
 async def newer_events(connection: Connection, scope: Scope) -> tuple[list[StoredEvent], int]:

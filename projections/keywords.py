@@ -1,7 +1,7 @@
 """The keyword index: keyed hashes of the tokens of every current memory, fetched by shared token (GIN)."""
 
 from collections import defaultdict
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -18,6 +18,7 @@ from events.model import (
     Scope,
     Separated,
     Superseded,
+    TenantId,
     Tombstoned,
 )
 from events.postgres import Connection
@@ -55,11 +56,15 @@ class Keywords(Tables):
         bodies: dict[EventId, IndexBody] = {}
         for scope, own in accepted.items():
             bodies |= await self._index.read(connection, scope, own)
+        waiting: dict[tuple[TenantId, MemoryId], _Row] = {}
         for stored in events:
             event, scope = stored.event, stored.scope
             for brought in (stored, *(sources[each] for each in _back(stored) if each in sources)):
                 if isinstance(brought.event, Accepted) and (body := bodies.get(brought.event_id)) is not None:
-                    await _write(connection, place, scope, brought.event, body)
+                    waiting[scope.tenant_id, brought.event.memory_id] = _Row(scope, brought.event, body)
+            if isinstance(event, Superseded | Tombstoned | Expired | Merged | Resolved):
+                await _write(connection, place, waiting)
+                waiting.clear()
             if isinstance(event, Superseded):
                 await connection.execute(
                     f"delete from {place}.entry where tenant_id = $1 and memory_id = $2 and version <= $3",
@@ -73,47 +78,68 @@ class Keywords(Tables):
                     scope.tenant_id,
                     list(event.settled if isinstance(event, Resolved) else event.memories),
                 )
+        await _write(connection, place, waiting)
 
 
 def _back(stored: StoredEvent) -> Sequence[EventId]:
     return stored.event.sources if isinstance(stored.event, Separated) else ()
 
 
-async def _write(connection: Connection, place: str, scope: Scope, event: Accepted, body: IndexBody) -> None:
+@dataclass(frozen=True, slots=True)
+class _Row:
+    scope: Scope
+    event: Accepted
+    body: IndexBody
+
+
+async def _write(connection: Connection, place: str, rows: Mapping[tuple[TenantId, MemoryId], _Row]) -> None:
+    """Write entries in one statement, in the order of their key."""
+    if not rows:
+        return
+    ordered = sorted(rows.values(), key=lambda row: row.event.memory_id.bytes)
     await connection.execute(
-        f"insert into {place}.entry values ($1, $2, $3, $4, $5, $6, $7, $8)"
+        f"insert into {place}.entry (tenant_id, subject_id, memory_id, version, terms, length, project, task)"
+        " select t, s, m, v, e::bigint[], l, p, k"
+        " from unnest($1::uuid[], $2::uuid[], $3::uuid[], $4::integer[], $5::text[], $6::integer[], $7::uuid[],"
+        " $8::uuid[]) as given(t, s, m, v, e, l, p, k)"
         " on conflict (tenant_id, memory_id) do update set"
         " version = excluded.version, terms = excluded.terms, length = excluded.length,"
         " project = excluded.project, task = excluded.task",
-        scope.tenant_id,
-        scope.subject_id,
-        event.memory_id,
-        event.version,
-        list(body.terms),
-        body.length,
-        event.audience.project,
-        event.audience.task,
+        [row.scope.tenant_id for row in ordered],
+        [row.scope.subject_id for row in ordered],
+        [row.event.memory_id for row in ordered],
+        [row.event.version for row in ordered],
+        ["{" + ",".join(map(str, row.body.terms)) + "}" for row in ordered],  # arrays of arrays must be rectangular
+        [row.body.length for row in ordered],
+        [row.event.audience.project for row in ordered],
+        [row.event.audience.task for row in ordered],
     )
 
 
-async def matching(connection: Connection, scope: Scope, terms: Collection[int]) -> list[Entry]:
-    """Fetch one person's entries that share a term."""
+@dataclass(frozen=True, slots=True)
+class Matching:
+    """One person's entries that share a term, and of how many they are, with a mean length of so many tokens."""
+
+    entries: list[Entry]
+    count: int
+    mean_length: float
+
+
+async def matching(connection: Connection, scope: Scope, terms: Collection[int]) -> Matching:
+    """Fetch one person's entries that share a term, and what their scores depend on."""
     rows = await connection.fetch(
-        "select memory_id, version, terms, length from keywords.entry"
-        " where tenant_id = $1 and subject_id = $2 and terms && $3::bigint[]",
+        """select every.n, every.mean, e.memory_id, e.version, e.terms, e.length
+           from (select count(*) as n, coalesce(avg(length), 0)::float8 as mean from keywords.entry
+                 where tenant_id = $1 and subject_id = $2) every
+           left join lateral (select memory_id, version, terms, length from keywords.entry
+                              where tenant_id = $1 and subject_id = $2 and terms && $3::bigint[]) e on true""",
         scope.tenant_id,
         scope.subject_id,
         list(terms),
     )
-    return [Entry(MemoryId(row["memory_id"]), row["version"], tuple(row["terms"]), row["length"]) for row in rows]
-
-
-async def statistics(connection: Connection, scope: Scope) -> tuple[int, float]:
-    """Return how many entries one person has and their mean length in tokens."""
-    row = await connection.fetchrow(
-        "select count(*) as n, coalesce(avg(length), 0)::float8 as mean from keywords.entry"
-        " where tenant_id = $1 and subject_id = $2",
-        scope.tenant_id,
-        scope.subject_id,
-    )
-    return (row["n"], row["mean"]) if row is not None else (0, 0.0)
+    entries = [
+        Entry(MemoryId(row["memory_id"]), row["version"], tuple(row["terms"]), row["length"])
+        for row in rows
+        if row["memory_id"] is not None
+    ]
+    return Matching(entries, rows[0]["n"], rows[0]["mean"])

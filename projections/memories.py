@@ -6,9 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import ValidationError
 
-from events.bodies import Lost, Opened, Shredded, open_bodies, tampered
+from events.bodies import Lost, Opened, Shredded, open_parts, tampered
 from events.keyring import Keyring
-from events.log import read_events
 from events.model import MEMORY_PART, EventId, IndexBody, KeyId, MemoryBody
 from events.postgres import Connection
 from projections.changes import Fact
@@ -20,10 +19,8 @@ async def open_memories(
     connection: Connection, keyring: Keyring, facts: Iterable[Fact]
 ) -> dict[EventId, MemoryBody | Shredded | Lost]:
     """Open the content of memory versions of one person, by the event that brought them."""
-    events = await read_events(connection, {fact.event_id for fact in facts})
-    opened = await open_bodies(connection, keyring, ((event, MEMORY_PART) for event in events.values()))
-    refs = {(event.event_id, part.name): part for event in events.values() for part in event.parts}
-    return {place[0]: _read(body, place[0], refs[place].key_id) for place, body in opened.items()}
+    opened = await open_parts(connection, keyring, {fact.event_id for fact in facts}, MEMORY_PART)
+    return {event_id: _read(body, event_id, ref.key_id) for event_id, (ref, body) in opened.items()}
 
 
 async def open_vectors(
@@ -36,9 +33,8 @@ async def open_vectors(
 
 async def open_index(connection: Connection, keyring: Keyring, facts: Iterable[Fact]) -> dict[EventId, IndexBody]:
     """Open what the indexes got of memory versions of one person, by their events."""
-    events = await read_events(connection, {fact.event_id for fact in facts})
-    opened = await open_bodies(connection, keyring, ((event, INDEX) for event in events.values() if event.part(INDEX)))
-    return index_bodies(opened)
+    opened = await open_parts(connection, keyring, {fact.event_id for fact in facts}, INDEX)
+    return index_bodies({(event_id, INDEX): body for event_id, (_, body) in opened.items()})
 
 
 def _read(body: Opened, event_id: EventId, key_id: KeyId) -> MemoryBody | Shredded | Lost:

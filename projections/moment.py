@@ -1,29 +1,11 @@
-"""How far the log and the read models have come for one person, in one query."""
+"""What every recall begins with, in one round trip: how far log and read models have come for one person."""
 
 from dataclasses import dataclass
 
-from events.envelope import memory_stream, turns_stream
-from events.model import Position, Scope
-from events.postgres import Connection
-
-_MOMENT = """
-with model as (
-  select distinct on (name) name, position, place, model from read_model.checkpoint
-  where name in ('facts', 'keywords', 'sessions', 'vectors') order by name, version desc
-), last as (
-  select s.n, l.version, l.position
-  from unnest($2::text[]) with ordinality as s(stream, n) left join lateral (
-    select e.version, p.position from log.event e left join log.sealed p using (seq)
-    where e.tenant_id = $1 and e.stream = s.stream order by e.version desc limit 1) l on true
-)
-select (select size - 1 from log.head) as position,
-       (select min(position) from model where name in ('keywords', 'vectors')) as indexed,
-       (select place from model where name = 'vectors') as vectors,
-       (select model from model where name = 'vectors') as model,
-       array(select coalesce(version, 0) from last order by n) as versions,
-       coalesce((select bool_and(version is null or position <= (select min(position) from model)) from last), false)
-         and not exists (select from last where version is not null and position is null) as settled
-"""
+from events.envelope import memory_stream, stored, turns_stream
+from events.model import MemoryId, Position, Scope
+from events.postgres import Connection, bounds_of
+from projections.choices import Consents, fold_consents
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,13 +31,29 @@ class Moment:
     settled: bool
 
 
-async def moment_of(connection: Connection, scope: Scope) -> Moment:
-    """Read the present of one person."""
-    streams = [memory_stream(scope.subject_id), turns_stream(scope.subject_id)]
-    row = await connection.fetchrow(_MOMENT, scope.tenant_id, streams)
+@dataclass(frozen=True, slots=True)
+class Present:
+    """A moment, and what holds at it whatever the person talks about.
+
+    `standing` are formats, profile and procedures, the most important ones; `consents` are what the person chose.
+    """
+
+    moment: Moment
+    standing: frozenset[MemoryId]
+    consents: Consents
+
+
+async def present_of(connection: Connection, scope: Scope, standing: int = 0) -> Present:
+    """Read the present of one person, with at most so many standing memories; needs no transaction of its own."""
+    row = await connection.fetchrow(
+        "select * from read_model.present_v1($1, $2, $3)",
+        bounds_of(scope),
+        [memory_stream(scope.subject_id), turns_stream(scope.subject_id)],
+        standing,
+    )
     assert row is not None, "a query without a table in front always has a row"  # noqa: S101 - narrows the type
     version, turns = row["versions"]
-    return Moment(
+    moment = Moment(
         Position(row["position"]),
         version,
         turns,
@@ -64,3 +62,5 @@ async def moment_of(connection: Connection, scope: Scope) -> Moment:
         row["model"],
         settled=row["settled"],
     )
+    choices = fold_consents(stored(envelope, None) for envelope in row["choices"])
+    return Present(moment, frozenset(map(MemoryId, row["standing"])), choices)

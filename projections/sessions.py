@@ -166,43 +166,6 @@ async def count_turns(connection: Connection, scope: Scope, session: SessionId) 
     return count
 
 
-@dataclass(frozen=True, slots=True)
-class Link:
-    """A turn, another one of its session, and how many turns lie from the one to the other."""
-
-    turn_id: TurnId
-    neighbour: TurnId
-    distance: int
-
-
-async def turns_around(connection: Connection, scope: Scope, turns: Collection[TurnId], reach: int) -> list[Link]:
-    """Find the turns of the same session up to `reach` turns before and behind each of some turns of one person.
-
-    Costs two index reads of `reach` rows a turn, however long the session is.
-    """
-    rows = await connection.fetch(
-        """select t.turn_id, n.turn_id as neighbour, n.distance
-           from sessions.turn t cross join lateral (
-             (select b.turn_id, row_number() over (order by b.occurred_at desc, b.position desc) as distance
-              from sessions.turn b
-              where b.tenant_id = t.tenant_id and b.subject_id = t.subject_id and b.session_id = t.session_id
-                and (b.occurred_at, b.position) < (t.occurred_at, t.position)
-              order by b.occurred_at desc, b.position desc limit $4)
-             union all
-             (select a.turn_id, row_number() over (order by a.occurred_at, a.position) as distance
-              from sessions.turn a
-              where a.tenant_id = t.tenant_id and a.subject_id = t.subject_id and a.session_id = t.session_id
-                and (a.occurred_at, a.position) > (t.occurred_at, t.position)
-              order by a.occurred_at, a.position limit $4)) n
-           where t.tenant_id = $1 and t.subject_id = $2 and t.turn_id = any($3::uuid[])""",
-        scope.tenant_id,
-        scope.subject_id,
-        list(turns),
-        reach,
-    )
-    return [Link(TurnId(row["turn_id"]), TurnId(row["neighbour"]), row["distance"]) for row in rows]
-
-
 async def messages_of(connection: Connection, scope: Scope, turns: Collection[TurnId]) -> list[MessageRow]:
     """Read the messages of some turns, in order."""
     rows = await connection.fetch(

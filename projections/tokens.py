@@ -8,7 +8,7 @@ Latin letters, traditional to simplified characters, invisible characters remove
 
 import re
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import cache
 from hashlib import blake2b
 from typing import Protocol
@@ -107,9 +107,14 @@ def terms(text: str, secret: bytes) -> tuple[int, ...]:
     Raises:
         ValueError: The secret is too short or too long.
     """
+    return keyed(tokenize(text), secret)
+
+
+def keyed(tokens: Iterable[str], secret: bytes) -> tuple[int, ...]:
+    """Return the keyed hashes of tokens, as `terms` returns those of a text."""
     if not MIN_SECRET <= len(secret) <= blake2b.MAX_KEY_SIZE:
         raise ValueError(f"an index secret has {MIN_SECRET} to {blake2b.MAX_KEY_SIZE} bytes, not {len(secret)}")
-    return tuple(sorted(_keyed(token, secret) for token in tokenize(text)))
+    return tuple(sorted(_keyed(token, secret) for token in tokens))
 
 
 def _keyed(token: str, secret: bytes) -> int:

@@ -82,6 +82,9 @@ def recall(
         int | None, typer.Option(help="Of how many people; else a thousand memories each.", min=1)
     ] = None,
     *,
+    keep: Annotated[
+        Path | None, typer.Option(help="Fill this folder and leave it; one filled so before is only asked.")
+    ] = None,
     json: Json = False,
 ) -> None:
     """Fill a system of its own and recall from it: with and without embedding the query, one asker and sixteen.
@@ -90,7 +93,7 @@ def recall(
     of the vector index and a matrix in memory, over the same people in the same run.
     """
     logs.configure("error")
-    _show(measure_recall(memories, people or max(1, memories // 1000)), json=json)
+    _show(measure_recall(memories, people or max(1, memories // 1000), keep), json=json)
 
 
 @bench.command()

@@ -132,11 +132,11 @@ def measure_years(people: int, weeks: int) -> tuple[dict[str, object], str, list
     return dict(result), chart(result["samples"], people), problems(result)
 
 
-def measure_recall(memories: int, people: int) -> dict[str, object]:
+def measure_recall(memories: int, people: int, kept: Path | None) -> dict[str, object]:
     """Fill a system of its own and measure recall on it."""
     from ops.bench.recall.run import main
 
-    return main(memories, people)
+    return main(memories, people, kept)
 
 
 async def look_for(

@@ -10,7 +10,7 @@ from typing import Final
 from uuid import UUID
 
 from events.marker import BEGIN, END
-from events.model import MemoryId
+from events.model import Kind, MemoryId
 from services.context.escape import escape
 from services.context.importance import wanted
 from services.context.roles import Part, RolePolicy
@@ -76,6 +76,11 @@ def compile_context(
         ),
         left_out=tuple(_once(left)),
     )
+
+
+def takes(policy: RolePolicy, kind: Kind, key: str | None, content: str) -> bool:
+    """Say whether a memory can have a line: it is the role's business, and there is something to be said."""
+    return policy.sees(kind, key) and policy.part_of(kind, key) in policy.parts and bool(escape(content))
 
 
 def _fill(wanting: Sequence[_Line], budget: int, count: Callable[[str], int]) -> list[_Line]:
@@ -144,8 +149,7 @@ def _memory_lines(items: Iterable[Item], policy: RolePolicy, left: list[LeftOut]
 
 
 def _refusal(item: Item, content: str, policy: RolePolicy, seen: set[tuple[UUID, int]], taken: int) -> Reason | None:
-    part = policy.part_of(item.kind, item.key)
-    if not policy.sees(item.kind, item.key) or part not in policy.parts:
+    if not policy.sees(item.kind, item.key) or policy.part_of(item.kind, item.key) not in policy.parts:
         return "role"
     if (item.memory_id, item.version) in seen:
         return "duplicate"

@@ -38,18 +38,25 @@ def keyword_scores(
     """
     wanted = frozenset(query)
     found = {
-        (entry.memory_id, entry.version): (hits, entry.length)
+        (entry.memory_id, entry.version): (_counted(hits), entry.length)
         for entry in entries
-        if (hits := Counter(term for term in entry.terms if term in wanted))
+        if (hits := [term for term in entry.terms if term in wanted])
     }
-    frequency = Counter(term for hits, _ in found.values() for term in hits)
+    frequency = Counter(term for hits, _ in found.values() for term, _ in hits)
     # Entries and statistics may be read a moment apart, so there can be more entries than were counted.
     total = max(count, len(found))
     idf = {term: log(1 + (total - df + 0.5) / (df + 0.5)) for term, df in frequency.items()}
     mean = mean_length or 1.0
+    norm = {length: K1 * (1 - B + B * length / mean) for _, length in found.values()}
     return {
-        key: sum(
-            idf[term] * tf * (K1 + 1) / (tf + K1 * (1 - B + B * length / mean)) for term, tf in sorted(hits.items())
-        )
+        key: sum(idf[term] * tf * (K1 + 1) / (tf + norm[length]) for term, tf in hits)
         for key, (hits, length) in found.items()
     }
+
+
+def _counted(hits: list[int]) -> list[tuple[int, int]]:
+    """Count each term, in an order that does not depend on where it stands; hundreds of short lists a query."""
+    counted: dict[int, int] = {}
+    for term in sorted(hits):
+        counted[term] = counted.get(term, 0) + 1
+    return list(counted.items())

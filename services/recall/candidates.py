@@ -5,26 +5,27 @@ the reader's transaction. `Blend` bounds how much is read: `hints` memories a pa
 `seeds` most relevant.
 """
 
+from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from heapq import nlargest
 
 import numpy as np
 from numpy.typing import NDArray
 
-from events.bodies import open_bodies
 from events.envelope import StoredEvent, memory_stream
 from events.keyring import Keyring
-from events.log import read_events, read_stream_behind
-from events.model import Kind, MemoryId, Position
+from events.log import read_stream_behind
+from events.model import EventId, IndexBody, Kind, MemoryId
 from events.postgres import Connection
-from projections.changes import State, fold, touched_by, within
-from projections.facts import memories_of_turns, newer_events, read_memories, standing_memories
-from projections.index import PART as INDEX
-from projections.index import index_bodies, vector_of
-from projections.keywords import Entry, matching, statistics
-from projections.moment import Moment
-from projections.sessions import Link, turns_around
+from projections.around import Link, said_around
+from projections.changes import Fact, State, fold, touched_by, within
+from projections.facts import newer_events, read_memories
+from projections.index import vector_of
+from projections.keywords import Entry, matching
+from projections.memories import open_index
+from projections.moment import Present
 from projections.vectors import Hit
 from services.recall.blend import Blend
 from services.recall.bm25 import Key, keyword_scores
@@ -34,7 +35,8 @@ from services.wire.traces import RecallPath
 
 _REACH = 2  # turns in either direction
 _EACH = 4  # memories of a neighbouring turn
-_STANDING = 8  # formats, profile and procedures; as many as a context holds
+STANDING = 8  # formats, profile and procedures; as many as a context holds
+_MANY = 2  # times as many memories as the vector index scores: it will score half of what others propose, at most
 _CURRENT = frozenset({"current", "in_conflict"})
 
 
@@ -79,130 +81,165 @@ class Candidates:
 
 
 class Gathering:
-    """Gathers the candidates of one query within one transaction.
+    """Gathers the candidates of one query, in two steps: `propose` needs no answer of the vector index.
 
     Args:
-        connection: under the person's scope.
         keyring: the person's.
         asked: the query.
+        present: the person's when the recall began; what the read models had not seen then is added here.
         blend: how much is read, and what counts how much.
     """
 
-    def __init__(self, connection: Connection, keyring: Keyring, asked: Asked, blend: Blend) -> None:
-        self._connection = connection
+    def __init__(self, keyring: Keyring, asked: Asked, present: Present, blend: Blend) -> None:
         self._keyring = keyring
         self._scope = keyring.scope
         self._asked = asked
+        self._moment = present.moment
         self._blend = blend
         self._dense: dict[Key, float] = {}
-        self._beyond: float | None = None
         self._entries: dict[Key, Entry] = {}
-        self._statistic = (0, 0.0)
+        self._count, self._mean_length = 0, 0.0
         self._shared: dict[Key, float] | None = None
+        self._best: list[Key] = []
+        self._always = present.standing
+        self._fresh: set[MemoryId] = set()
         self._newer: list[StoredEvent] = []
+        self._read: set[MemoryId] = set()
+        self._rows: State = {}
+        self._sealed: dict[EventId, IndexBody | None] = {}
 
-    async def gather(self, hits: Sequence[Hit], moment: Moment, kinds: Collection[Kind] | None) -> Candidates:
-        """Gather from all paths.
+    async def propose(self, connection: Connection) -> None:
+        """Read what words, kinds and time propose, in a transaction under the person's scope.
+
+        Of a person with many memories the vector index will score few of these, so what was sealed beside them is
+        opened already.
+        """
+        found = await matching(connection, self._scope, self._asked.terms)
+        self._entries = {(entry.memory_id, entry.version): entry for entry in found.entries}
+        self._count, self._mean_length = found.count, found.mean_length
+        by_words = self._by_words()
+        self._best = nlargest(self._blend.hints, by_words, key=lambda key: (by_words[key], key))
+        if not self._moment.settled:
+            self._fresh = await self._unseen(connection)
+        if self._count > _MANY * self._blend.scored:
+            facts = await self._current(connection, {memory for memory, _ in self._best} | self._always | self._fresh)
+            await self._open(connection, facts.values())
+
+    async def gather(self, connection: Connection, hits: Sequence[Hit], kinds: Collection[Kind] | None) -> Candidates:
+        """Gather from all paths, in a transaction under the person's scope.
 
         Args:
+            connection: after `propose`.
             hits: what the vector index scores, the nearest first; the first `hints` are what it proposes.
-            moment: the person's present when the recall began; what the read models had not seen then is added here.
             kinds: which kinds the asker may see (None: all).
         """
         self._dense = {(hit.memory_id, hit.version): hit.score for hit in hits}
-        self._beyond = hits[-1].score if len(hits) >= self._blend.scored else None
         nearest = hits[: self._blend.hints]
-        entries = await matching(self._connection, self._scope, self._asked.terms)
-        self._entries = {(entry.memory_id, entry.version): entry for entry in entries}
-        self._statistic = await statistics(self._connection, self._scope)
-        by_words = self._by_words()
-        best = nlargest(self._blend.hints, by_words, key=lambda key: (by_words[key], key))
-        fresh = set[MemoryId]() if moment.settled else await self._fresh(moment.indexed)
-        always = await standing_memories(self._connection, self._scope, _STANDING)
-        paths: dict[RecallPath, set[MemoryId]] = {
+        paths: dict[RecallPath, AbstractSet[MemoryId]] = {
             "vectors": {hit.memory_id for hit in nearest},
-            "keywords": {memory for memory, _ in best},
-            "standing": always,
-            "recent": fresh,
+            "keywords": {memory for memory, _ in self._best},
+            "standing": self._always,
+            "recent": self._fresh,
         }
-        current = await self._current(set[MemoryId]().union(*paths.values()))
+        current = await self._current(connection, set[MemoryId]().union(*paths.values()))
+        await self._score(connection, current)
         facts = {key: fact for key, fact in current.items() if kinds is None or fact.kind in kinds}
         relevance = self._relevance(facts)
         seeds = nlargest(self._blend.seeds, relevance, key=lambda key: (relevance[key], key))
         links: list[Link] = []
         if self._blend.beside or self._blend.nearby:
-            turns = {facts[key].turn_id for key in seeds}
-            links = await turns_around(self._connection, self._scope, turns, _REACH)
-            around = await memories_of_turns(self._connection, self._scope, {link.neighbour for link in links}, _EACH)
-            paths["beside"] = around - {memory for memory, _ in current}
-            beside = await self._current(paths["beside"], self._beyond)
+            links, rows = await said_around(
+                connection, self._scope, {facts[key].turn_id for key in seeds}, reach=_REACH, each=_EACH
+            )
+            beside = self._standing(rows, {memory for memory, _ in rows} - {memory for memory, _ in current})
+            paths["beside"] = {memory for memory, _ in beside}
+            if len(hits) >= self._blend.scored:  # as many as it was asked for, so the others are further away
+                self._dense |= {key: hits[-1].score for key in beside if key not in self._dense}
+            else:
+                await self._score(connection, beside)
             current |= beside
             facts |= {key: fact for key, fact in beside.items() if kinds is None or fact.kind in kinds}
             relevance = self._relevance(facts)
-        shared = self._by_words()
         said_in = {key: fact.turn_id for key, fact in facts.items()}
         relevance = with_neighbours(relevance, said_in, links, seeds, self._blend)
-        dense_ranks = {(hit.memory_id, hit.version): place for place, hit in enumerate(nearest, 1)}
-        words_ranks = {key: place for place, key in enumerate(best, 1)}
         return Candidates(
             facts=facts,
-            clues={
-                key: Clue(
-                    kind=fact.kind,
-                    paths=tuple(path for path, proposed in paths.items() if key[0] in proposed),
-                    relevance=relevance.get(key, 0.0),
-                    dense=self._dense.get(key),
-                    dense_rank=dense_ranks.get(key),
-                    words=shared.get(key),
-                    words_rank=words_ranks.get(key),
-                )
-                for key, fact in current.items()
-            },
+            clues=self._clues(current, paths, relevance, nearest),
             unrelated=frozenset(
-                key for key in facts if self._dense.get(key, 1.0) <= self._blend.floor and key not in shared
+                key for key in facts if self._dense.get(key, 1.0) <= self._blend.floor and key not in self._by_words()
             ),
             hidden=frozenset(current.keys() - facts.keys()),
         )
 
-    async def _fresh(self, indexed: Position) -> set[MemoryId]:
+    def _clues(
+        self,
+        current: State,
+        paths: Mapping[RecallPath, AbstractSet[MemoryId]],
+        relevance: Mapping[Key, float],
+        nearest: Sequence[Hit],
+    ) -> dict[Key, Clue]:
+        shared = self._by_words()
+        dense_ranks = {(hit.memory_id, hit.version): place for place, hit in enumerate(nearest, 1)}
+        words_ranks = {key: place for place, key in enumerate(self._best, 1)}
+        ways: dict[MemoryId, tuple[RecallPath, ...]] = defaultdict(tuple)
+        for path, proposed in paths.items():
+            for memory in proposed:
+                ways[memory] += (path,)
+        return {
+            key: Clue(
+                fact.kind,
+                ways[key[0]],
+                relevance.get(key, 0.0),
+                self._dense.get(key),
+                dense_ranks.get(key),
+                shared.get(key),
+                words_ranks.get(key),
+            )
+            for key, fact in current.items()
+        }
+
+    async def _unseen(self, connection: Connection) -> set[MemoryId]:
         """Read what the facts and the indexes have not seen yet."""
-        self._newer, _ = await newer_events(self._connection, self._scope)
+        self._newer, _ = await newer_events(connection, self._scope)
         stream = memory_stream(self._scope.subject_id)
-        behind = await read_stream_behind(self._connection, self._scope, stream, indexed)
+        behind = await read_stream_behind(connection, self._scope, stream, self._moment.indexed)
         return touched_by((*self._newer, *behind))
 
-    async def _current(self, memories: Collection[MemoryId], beyond: float | None = None) -> State:
-        """Read which versions of some memories are current, and what neither index said of them.
+    async def _current(self, connection: Connection, memories: Collection[MemoryId]) -> State:
+        """Read which versions of some memories are current."""
+        if unread := set(memories) - self._read:
+            self._rows |= await read_memories(connection, self._scope, unread)
+            self._read |= unread
+        return self._standing(self._rows, memories)
 
-        Args:
-            memories: of one person.
-            beyond: how near those can be at most that the vector index did not score, as it scored as many as it was
-                asked for; None opens what was sealed beside each of them.
-        """
-        state = within(fold(await read_memories(self._connection, self._scope, memories), self._newer), self._scope)
-        current = {key: fact for key, fact in state.items() if key[0] in memories and fact.status in _CURRENT}
-        # too new for an index, cold, or proposed by another path
-        missing = {fact.event_id: key for key, fact in current.items() if key not in self._dense}
-        if beyond is not None:
-            self._dense |= dict.fromkeys(missing.values(), beyond)
-        if beyond is not None or not missing:
-            return current
-        events = await read_events(self._connection, missing)
-        opened = await open_bodies(self._connection, self._keyring, ((event, INDEX) for event in events.values()))
-        for event_id, body in index_bodies(opened).items():
-            if body.model == self._asked.model:
-                key = missing[event_id]
+    def _standing(self, rows: State, memories: Collection[MemoryId]) -> State:
+        state = within(fold(rows, self._newer) if self._newer else rows, self._scope)
+        return {key: fact for key, fact in state.items() if key[0] in memories and fact.status in _CURRENT}
+
+    async def _score(self, connection: Connection, facts: State) -> None:
+        """Score what neither index said something of: too new for it, cold, or proposed by another path."""
+        missing = {fact.event_id: key for key, fact in facts.items() if key not in self._dense}
+        await self._open(connection, [facts[key] for key in missing.values()])
+        wanted = frozenset(self._asked.terms)
+        for event_id, key in missing.items():
+            body = self._sealed.get(event_id)
+            if body is not None and body.model == self._asked.model:
                 self._dense[key] = float(self._asked.vector @ vector_of(body))
-                if key not in self._entries:
+                if key not in self._entries and not wanted.isdisjoint(body.terms):
                     self._entries[key] = Entry(key[0], key[1], body.terms, body.length)
                     self._shared = None
-        return current
+
+    async def _open(self, connection: Connection, facts: Collection[Fact]) -> None:
+        """Open what was sealed beside some memory versions, of each once; None where it cannot be opened."""
+        unopened = [fact for fact in facts if fact.event_id not in self._sealed]
+        self._sealed |= dict.fromkeys(fact.event_id for fact in unopened)
+        self._sealed |= await open_index(connection, self._keyring, unopened)
 
     def _by_words(self) -> dict[Key, float]:
         if self._shared is None:
-            count, mean = self._statistic
-            entries = self._entries.values()
-            self._shared = keyword_scores(self._asked.terms, entries, count=count, mean_length=mean)
+            self._shared = keyword_scores(
+                self._asked.terms, self._entries.values(), count=self._count, mean_length=self._mean_length
+            )
         return self._shared
 
     def _relevance(self, facts: State) -> dict[Key, float]:

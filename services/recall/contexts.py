@@ -8,15 +8,16 @@ from events.model import Scope
 from events.postgres import Database
 from events.vault import Vault
 from services.access.rights import TokenRole
-from services.context.compiler import compile_context
+from services.context.compiler import compile_context, takes
 from services.context.roles import RolePolicy
 from services.context.values import Compiled, Item
 from services.governance.lease import Freshness
 from services.governance.policy import Policy
 from services.recall.catalogue import views_of
+from services.recall.opening import Recalled, Wanted
 from services.recall.ranking import PRESETS
 from services.recall.reads import Given, record
-from services.recall.recall import Recall, Recalled, Recollection
+from services.recall.recall import Recall, Recollection
 from services.recall.roles import role_policies
 from services.recall.trace import Asking, trace_context, trace_search
 from services.recall.working import AtHand, at_hand
@@ -61,7 +62,12 @@ class Contexts:
         recollection = Recollection()
         if policy.kinds:
             recollection = await self._recall.recall(
-                scope, request.query, policy.kinds, now=now, preset=PRESETS[request.preset]
+                scope,
+                request.query,
+                policy.kinds,
+                now=now,
+                preset=PRESETS[request.preset],
+                wanted=Wanted(policy.memories, lambda fact, body: takes(policy, fact.kind, body.key, body.content)),
             )
         working = await self._at_hand(scope, request, policy)
         items = [_item(each) for each in recollection.recalled]
@@ -69,7 +75,7 @@ class Contexts:
         keys = [(cited.memory_id, cited.version) for cited in compiled.cited]
         keys += [key for key in working.given if key[0] not in {memory for memory, _ in keys}]
         traced = trace_context(recollection, self._asking(request.preset, request.token_budget), compiled)
-        async with self._reader.transaction(scope) as connection:
+        async with self._reader.connection() as connection:
             context_id, stones = await record(connection, scope, Given("context", request.role, keys, traced))
         if stones & {key[0] for key in keys}:  # forgotten since they were opened
             items = [item for item in items if (item.memory_id, item.version) in keys and item.memory_id not in stones]
@@ -85,7 +91,13 @@ class Contexts:
         policy = self._roles[request.role]
         recollection = Recollection()
         if policy.kinds:
-            recollection = await self._recall.recall(scope, request.query, policy.kinds, preset=PRESETS[request.preset])
+            recollection = await self._recall.recall(
+                scope,
+                request.query,
+                policy.kinds,
+                preset=PRESETS[request.preset],
+                wanted=Wanted(request.limit, lambda fact, body: policy.sees(fact.kind, body.key)),
+            )
         seen = [each for each in recollection.recalled if policy.sees(each.fact.kind, each.body.key)]
         best = seen[: request.limit]
         keyring = await self._vault.keyring(scope)

@@ -61,6 +61,19 @@ def features_of(
     )
 
 
+def at_best(fact: Fact, *, relevance: float, now: datetime) -> Features:
+    """Return the features that a memory version has at best, as long as nobody has opened it: none ranks it higher."""
+    return Features(
+        kind=fact.kind,
+        relevance=relevance,
+        importance=fact.importance / 1000,
+        confidence=fact.confidence / 1000,
+        days=(now - fact.occurred_at).total_seconds() / _DAY_S,
+        match=1.0,
+        in_conflict=fact.status == "in_conflict",
+    )
+
+
 def match(scope: str, content: str, task: Task) -> float:
     """Say how well a memory fits the task, in [0, 1].
 

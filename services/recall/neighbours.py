@@ -7,9 +7,10 @@ points.
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
+from heapq import nlargest
 
 from events.model import TurnId
-from projections.sessions import Link
+from projections.around import Link
 from services.recall.blend import Blend
 from services.recall.bm25 import Key
 
@@ -36,17 +37,21 @@ def with_neighbours(
     said: dict[TurnId, list[tuple[float, Key]]] = defaultdict(list)
     for seed in set(seeds):
         said[turns[seed]].append((relevance[seed], seed))
+    # nobody lends to itself, so the two best of a turn are all that can lend
+    lending = {turn: nlargest(2, found) for turn, found in said.items()}
     around: dict[TurnId, list[tuple[TurnId, int]]] = defaultdict(list, {turn: [(turn, 0)] for turn in said})
     for link in links:
         if link.turn_id in said:
             around[link.neighbour].append((link.turn_id, link.distance))
     raised = {}
     for key, own in relevance.items():
-        best = {1: 0.0, 2: 0.0}
+        best = [0.0, 0.0]
         for turn, distance in around.get(turns[key], ()):
-            lent = max((score for score, seed in said[turn] if seed != key), default=0.0)
-            step = max(1, distance)
-            best[step] = max(best[step], lent)
-        raised[key] = own + blend.beside * best[1] + blend.nearby * best[2]
+            for lent, seed in lending[turn]:
+                if seed != key:
+                    step = distance > 1
+                    best[step] = max(best[step], lent)
+                    break
+        raised[key] = own + blend.beside * best[0] + blend.nearby * best[1]
     scale = max(1.0, *raised.values()) if raised else 1.0
     return {key: value / scale for key, value in raised.items()}

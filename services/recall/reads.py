@@ -6,7 +6,7 @@ from uuid import UUID, uuid4
 
 from events.keyring import Keyring
 from events.model import MemoryId, Scope
-from events.postgres import Connection, Database, Row
+from events.postgres import Connection, Database, Row, bounds_of
 from events.vault import Vault
 from projections.sessions import turns_with_contexts
 from services.recall.bm25 import Key
@@ -27,17 +27,16 @@ class Given:
 
 
 async def record(connection: Connection, scope: Scope, given: Given) -> tuple[UUID, set[UUID]]:
-    """Record a read, as the last thing before memories are given away.
+    """Record a read, as the last thing before memories are given away; needs no transaction of its own.
 
     Returns:
         The id of the record, and which of these memories are fenced by now: those must not be given away.
     """
     read_id, traced = uuid4(), given.traced
     stones: list[UUID] = await connection.fetchval(
-        "select ops.record_read_v1($1, $2, $3, $4, $5, $6, $7, $8, $9)",
+        "select ops.record_read_v1($1, $2, $3, $4, $5, $6, $7, $8)",
         read_id,
-        scope.tenant_id,
-        scope.subject_id,
+        bounds_of(scope),
         given.path,
         given.role,
         [memory for memory, _ in given.keys],

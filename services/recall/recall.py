@@ -7,52 +7,31 @@ from datetime import UTC, datetime
 
 import structlog
 
-from events.bodies import Shredded
 from events.errors import UnavailableError
 from events.keyring import Keyring
-from events.model import Kind, MemoryBody, Scope
+from events.model import Kind, Scope
 from events.postgres import Connection, Database
 from events.vault import Vault
-from projections.changes import Fact
-from projections.memories import open_memories
 from projections.models import Models, Vector
-from projections.moment import Moment, moment_of
+from projections.moment import Moment, Present, present_of
 from projections.tokens import terms, tokenize
 from projections.vector_index import VectorIndex
 from projections.vectors import Hit
-from services.access.permission import permission_of
+from services.access.permission import Permission
 from services.access.rights import TokenRole
-from services.governance.lease import Freshness, freshness_of
 from services.recall.blend import BLEND, Blend, breadth
 from services.recall.bm25 import Key
 from services.recall.cache import RecallCache
-from services.recall.calibration import calibrated
-from services.recall.candidates import Asked, Gathering
-from services.recall.features import Task, features_of
+from services.recall.candidates import STANDING, Asked, Gathering
+from services.recall.features import Task
 from services.recall.found import Found, choose
 from services.recall.meaning import Meaning
-from services.recall.ranking import DEFAULT, Features, Preset, rank
+from services.recall.opening import Opening, Recalled, Wanted
+from services.recall.ranking import DEFAULT, Preset
 from services.recall.rewriting import Rewriter
 from services.wire.traces import Rewriting
 
 log = structlog.get_logger(__name__)
-
-
-@dataclass(frozen=True, slots=True)
-class Recalled:
-    """A current memory that matters to a query, opened; `features` are what its score was made of."""
-
-    fact: Fact
-    body: MemoryBody
-    freshness: Freshness
-
-    @property
-    def may_drive_a_write(self) -> bool:
-        """Say whether an action may rest on it: neither stale nor in conflict (R20, R34)."""
-        return self.freshness.may_drive_a_write and self.fact.status != "in_conflict"
-
-    score: float
-    features: Features
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,12 +53,10 @@ class Recollection:
 
 @dataclass(frozen=True, slots=True)
 class Sought:
-    """What is asked, and what the vector index says to it."""
+    """What may answer a query as far as it was asked for: the gathering, and what the vector index says to it."""
 
-    key: bytes
-    asked: Asked
+    gathering: Gathering
     moment: Moment
-    kinds: Collection[Kind] | None
     hits: Sequence[Hit]
     degraded: tuple[str, ...]
     rewriting: Rewriting
@@ -123,6 +100,7 @@ class Recall:
         *,
         now: datetime | None = None,
         preset: Preset = DEFAULT,
+        wanted: Wanted | None = None,
     ) -> Recollection:
         """Recall what one person's memories say about a query; without the vector index by words and recency alone.
 
@@ -132,59 +110,59 @@ class Recall:
             kinds: which kinds the asker may see (None: all).
             now: the moment that freshness and age are measured at; the present where it is left out.
             preset: what counts how much in the ranking.
+            wanted: how many of the best are opened (None: every candidate).
         """
-        keyring, moment = await asyncio.gather(self._vault.keyring(scope), self._moment(scope))
-        sought = await self._sought(keyring, query, kinds, moment)
-        at = now or datetime.now(UTC)
+        keyring, present = await asyncio.gather(self._vault.keyring(scope), self._present(scope))
+        moment, permission = present.moment, Permission(TokenRole.AGENT, present.consents)
+        key = self._key(scope, query, kinds, moment)
+        kept = self._cache.recall(key) if moment.settled else None
+        sought = kept or await self._sought(keyring, query, present)
         async with self._reader.transaction(scope) as connection:
-            found = await self._gathered(connection, keyring, sought) if isinstance(sought, Sought) else sought
-            usable, excluded = await _usable(connection, keyring, found, at)
-        task = Task.of(query)
-        relevance = calibrated({key: found.clues[key].relevance for key in usable})
-        known = {
-            key: features_of(found.facts[key], body, state, task, relevance=relevance[key], now=at)
-            for key, (body, state) in usable.items()
-        }
-        return Recollection(
-            tuple(
-                Recalled(found.facts[each.key], *usable[each.key], each.score, known[each.key])
-                for each in rank(known, preset)
-            ),
-            (*found.excluded, *excluded),
-            found,
-        )
+            if isinstance(sought, Sought):
+                found = await self._found(connection, sought, kinds)
+                if moment.settled and not found.degraded and found.rewriting != "failed":
+                    self._cache.found.keep(key, scope, found)
+            else:
+                found = sought
+            # whoever asks, what is recalled goes to an agent
+            opening = Opening(keyring, permission, Task.of(query), preset, now or datetime.now(UTC))
+            relevance = {key: found.clues[key].relevance for key in found.facts}
+            recalled, excluded = await opening.open(connection, found.facts, relevance, wanted)
+        return Recollection(recalled, (*found.excluded, *excluded.items()), found)
 
-    async def _moment(self, scope: Scope) -> Moment:
-        async with self._reader.transaction(scope) as connection:
-            return await moment_of(connection, scope)
+    async def _present(self, scope: Scope) -> Present:
+        async with self._reader.connection() as connection:
+            return await present_of(connection, scope, STANDING)
 
-    async def _sought(
-        self, keyring: Keyring, query: str, kinds: Collection[Kind] | None, moment: Moment
-    ) -> Sought | Found:
-        """Ask the vector index, or take what was found under the same versions (R37)."""
-        scope, model = keyring.scope, moment.model
+    def _key(self, scope: Scope, query: str, kinds: Collection[Kind] | None, moment: Moment) -> bytes:
+        """Say under what that which is found is kept: the versions of what it is made of are part of it (R37)."""
         seen = None if kinds is None else sorted(kinds)
         versions = (moment.version, moment.turns, moment.vectors)
         reach = None if scope.reach is None else scope.reach.model_dump(mode="json")
-        who = (scope.tenant_id, scope.subject_id, reach)
-        key = self._cache.key(*who, query, seen, model, *versions, *astuple(self._blend))
-        if moment.settled and (kept := self._cache.recall(key)) is not None:
-            return kept
-        meant = await self._meaning.of(scope, query, model)
-        asked = Asked(meant.vector, terms(query, keyring.secret("terms")), breadth(tokenize(query)), model)
-        hits, degraded = await self._nearest(moment.vectors, scope, meant.vector)
-        return Sought(key, asked, moment, kinds, hits, degraded, meant.rewriting)
+        who, blend = (scope.tenant_id, scope.subject_id, reach), astuple(self._blend)
+        return self._cache.key(*who, query, seen, moment.model, *versions, *blend)
 
-    async def _gathered(self, connection: Connection, keyring: Keyring, sought: Sought) -> Found:
-        """Gather candidates in the transaction that opens them, and keep them if nothing but the versions made them."""
-        moment = sought.moment
-        gathering = Gathering(connection, keyring, sought.asked, self._blend)
-        candidates = await gathering.gather(sought.hits, moment, sought.kinds)
+    async def _sought(self, keyring: Keyring, query: str, present: Present) -> Sought:
+        """Ask the vector index, and read meanwhile what needs no answer of it; no connection waits for that index."""
+        scope, moment = keyring.scope, present.moment
+        meant = await self._meaning.of(scope, query, moment.model)
+        asked = Asked(meant.vector, terms(query, keyring.secret("terms")), breadth(tokenize(query)), moment.model)
+        gathering = Gathering(keyring, asked, present, self._blend)
+        (hits, degraded), _ = await asyncio.gather(
+            self._nearest(moment.vectors, scope, meant.vector), self._proposed(scope, gathering)
+        )
+        return Sought(gathering, moment, hits, degraded, meant.rewriting)
+
+    async def _proposed(self, scope: Scope, gathering: Gathering) -> None:
+        async with self._reader.transaction(scope) as connection:
+            await gathering.propose(connection)
+
+    async def _found(self, connection: Connection, sought: Sought, kinds: Collection[Kind] | None) -> Found:
+        """Gather candidates in the transaction that opens them."""
+        candidates = await sought.gathering.gather(connection, sought.hits, kinds)
         facts, excluded = choose(candidates, self._blend)
-        found = Found(sought.asked.model, moment, facts, candidates.clues, excluded, sought.degraded, sought.rewriting)
-        if moment.settled and not sought.degraded and sought.rewriting != "failed":
-            self._cache.found.keep(sought.key, keyring.scope, found)
-        return found
+        moment = sought.moment
+        return Found(moment.model, moment, facts, candidates.clues, excluded, sought.degraded, sought.rewriting)
 
     async def _nearest(self, place: str, scope: Scope, vector: Vector) -> tuple[list[Hit], tuple[str, ...]]:
         try:
@@ -192,24 +170,3 @@ class Recall:
         except UnavailableError as error:
             log.warning("recall_degraded", path=self._index.name, error=str(error))
             return [], (self._index.name,)
-
-
-async def _usable(
-    connection: Connection, keyring: Keyring, found: Found, now: datetime
-) -> tuple[dict[Key, tuple[MemoryBody, Freshness]], list[tuple[Key, str]]]:
-    """Open the most relevant candidates, and say why some may not be used; the fence is read last, by their keys."""
-    # whoever asks, what is recalled goes to an agent
-    permission = await permission_of(connection, keyring.scope, TokenRole.AGENT)
-    opened = await open_memories(connection, keyring, found.facts.values())
-    usable: dict[Key, tuple[MemoryBody, Freshness]] = {}
-    excluded: list[tuple[Key, str]] = []
-    for key, fact in found.facts.items():
-        body = opened.get(fact.event_id)
-        if not isinstance(body, MemoryBody):
-            excluded.append((key, "forgotten" if isinstance(body, Shredded) else "key_lost"))
-        elif withheld := permission.withheld(fact, body):
-            excluded.append((key, withheld))
-        else:
-            state = freshness_of(fact, body, now)
-            usable[key] = (body, state)
-    return usable, excluded

@@ -1,17 +1,24 @@
 """What the indexes get of a memory: sealed once beside it, so that a rebuild does not embed again (R71)."""
 
 from base64 import b64encode
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
 from events.keyring import Keyring
 from events.model import Claim, IndexBody, MemoryBody
-from projections.tokens import terms
+from projections.tokens import keyed, tokenize
 from services.governance.sameness import tag_basis
 
 
-def index_of(keyring: Keyring, body: MemoryBody, vector: NDArray[np.float32], model: str) -> IndexBody:
+def index_of(
+    keyring: Keyring,
+    body: MemoryBody,
+    vector: NDArray[np.float32],
+    model: str,
+    tokens: Sequence[str] | None = None,
+) -> IndexBody:
     """Make the index part of a memory.
 
     Args:
@@ -19,13 +26,14 @@ def index_of(keyring: Keyring, body: MemoryBody, vector: NDArray[np.float32], mo
         body: what the memory says.
         vector: of its content, float32.
         model: which model and centring made the vector.
+        tokens: those of its content, where they are known already.
     """
     tag = tag_of(keyring, body)
-    tokens = terms(body.content, keyring.secret("terms"))
+    hashed = keyed(tokenize(body.content) if tokens is None else tokens, keyring.secret("terms"))
     return IndexBody(
         tag=None if tag is None else tag.hex(),
-        terms=tokens,
-        length=len(tokens),
+        terms=hashed,
+        length=len(hashed),
         model=model,
         vector=b64encode(vector.tobytes()).decode(),
     )

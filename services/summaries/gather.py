@@ -6,7 +6,7 @@ from typing import Final
 from events.keyring import Keyring
 from events.model import Kind, MemoryBody, Origin, SessionId, Slot, SummarySlot, TurnId
 from events.postgres import Connection
-from projections.facts import memories_of_turns, read_memories
+from projections.facts import memories_of_turns
 from projections.memories import open_memories
 from projections.sessions import TurnRow, recent_turns
 from projections.summaries import Summary
@@ -53,10 +53,9 @@ async def _heard(connection: Connection, keyring: Keyring, turns: Sequence[TurnR
 
 
 async def _known(connection: Connection, keyring: Keyring, turns: Collection[TurnId]) -> tuple[Known, ...]:
-    memories = await memories_of_turns(connection, keyring.scope, turns, _EACH)
     facts = [
         fact
-        for fact in (await read_memories(connection, keyring.scope, memories)).values()
+        for fact in (await memories_of_turns(connection, keyring.scope, turns, _EACH)).values()
         if fact.status == "current" and fact.kind in _KINDS
     ]
     opened = await open_memories(connection, keyring, facts)

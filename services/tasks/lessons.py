@@ -6,7 +6,7 @@ from uuid import UUID
 from events.keyring import Keyring
 from events.model import Kind, MemoryBody
 from events.postgres import Connection
-from projections.facts import memories_of_turns, read_memories
+from projections.facts import memories_of_turns
 from projections.memories import open_memories
 from projections.tasks import rounds_of
 from services.access.permission import permission_of
@@ -21,10 +21,9 @@ async def lessons_of(connection: Connection, keyring: Keyring, series: UUID) -> 
     """Read the reflections of the last rounds that are current and may be read by an agent, the heaviest first."""
     scope = keyring.scope
     turns = [each.turn_id for each in await rounds_of(connection, scope, series, _ROUNDS) if each.turn_id is not None]
-    memories = await memories_of_turns(connection, scope, turns, _EACH)
     facts = [
         fact
-        for fact in (await read_memories(connection, scope, memories)).values()
+        for fact in (await memories_of_turns(connection, scope, turns, _EACH)).values()
         if fact.kind is Kind.REFLECTION and fact.status == "current"
     ]
     opened = await open_memories(connection, keyring, facts)

@@ -4,13 +4,18 @@ from pathlib import Path
 
 import pytest
 
+from events.errors import BadInputError
 from ops.bench import growth, replay
 from ops.bench.append.contender import Shape
 from ops.bench.append.peers import installed
 from ops.bench.append.run import ABSENT, measure
 from ops.bench.recall import run as recalling
+from ops.bench.recall.fill import fill
+from ops.bench.recall.people import Person
 from ops.bench.years import run as years
+from projections.model import READ_MODELS
 from tests.conftest import Stores
+from tests.plant import planted
 
 NEEDED = {"events_per_s", "appended", "seen", "p50_ms", "p99_ms", "fsync", "synchronous_commit", "load", "floor"}
 
@@ -84,17 +89,38 @@ async def test_a_log_that_grew_verifies() -> None:
     assert {"log.event", "log.body", "log.node"} <= {each["relation"] for each in relations["log"]}
 
 
+async def test_what_is_filled_for_measuring_is_what_the_log_says(tmp_path: Path) -> None:
+    """Every read model of a filled system is the one that its log makes, entry by entry, and all of it is indexed."""
+    async with planted(tmp_path) as plant:
+        added: list[int] = []
+        tenant = await fill(plant.composition, 3, 20, added.append)
+        reports = {report.model: report async for report in plant.composition.differ().run()}
+        assert {name: report.found for name, report in reports.items()} == dict.fromkeys(READ_MODELS, 0)
+        assert (reports["vectors"].compared, reports["keywords"].compared, sum(added)) == (60, 60, 60)
+        person = Person(tenant, 1, 20)
+        found = await plant.composition.recall.recall(person.scope, person.said[7])
+        assert person.said[7] in {each.body.content for each in found.recalled}
+
+
 @pytest.mark.long
-async def test_recall_is_measured_beside_its_floors(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A filled system answers in every way, alone and sixteen at once; the result names ratios, sizes and load."""
+async def test_recall_is_measured_beside_its_floors(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """A filled system answers in every way, alone and sixteen at once; the result names ratios, sizes and load.
+
+    What was kept is only asked by the next run, which refuses to be told that it holds something else.
+    """
     monkeypatch.setattr(recalling, "_ASKED", 24)
-    result = await recalling.measure(200, 2)
+    first = await recalling.measure(200, 2, tmp_path)
+    result = await recalling.measure(200, 2, tmp_path)
+    assert result["fill_s"] == first["fill_s"]
+    with pytest.raises(BadInputError, match="2 people with 100 memories"):
+        await recalling.measure(300, 2, tmp_path)
     assert result.keys() >= {"memories", "people", "fill_s", "resident_mib", "disk_mib", "fsync", "load"}
     for askers in (1, 16):
         ways = result[f"concurrency_{askers}"]
         assert isinstance(ways, dict)
         assert {name for name, times in ways.items() if isinstance(times, dict) and times["n"] == 24} == {
-            *("numpy", "milvus", "embedding", "recall_without_embedding", "recall", "context", "context_cached")
+            *("numpy", "milvus", "embedding", "recall_without_embedding", "recall"),
+            *("context_without_embedding", "context", "context_cached"),
         }
         assert ways["recall_to_milvus_p50"] > 0
 

@@ -278,6 +278,6 @@ async def test_the_three_walls_say_the_same(doors: Doors) -> None:
     for scope in (person, *(person.within(each) for each in audiences.values())):
         admitted = {memory for memory, audience in audiences.items() if scope.admits(audience)}
         async with plant.composition.log("reader").transaction(scope) as connection:
-            found = {entry.memory_id for entry in await matching(connection, scope, [7])}
+            found = {entry.memory_id for entry in (await matching(connection, scope, [7])).entries}
         hits = {hit.memory_id for hit in await index.search(scope, vector, 50)}
         assert (found, hits) == (admitted, admitted), scope.reach

@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator, Collection
 
 import pytest
 
-import services.recall.recall as module
+import services.recall.opening as module
 from events.errors import BadInputError, BehindError
 from events.keyring import Keyring
 from events.model import EventId

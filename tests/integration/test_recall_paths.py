@@ -9,7 +9,8 @@ from events.model import Kind, MemoryId, Scope
 from ops.bench.retrieval.everything import NO_GATES, IndexAll
 from services.governance.policy import shipped_policy
 from services.recall.blend import Blend
-from services.recall.recall import Recall, Recalled
+from services.recall.opening import Recalled
+from services.recall.recall import Recall
 from services.remembering.remember import Rememberer
 from services.wire.turns import TurnIn
 from tests.plant import START, Plant, planted

@@ -4,9 +4,11 @@ from collections.abc import AsyncIterator
 from datetime import UTC, datetime, timedelta
 from uuid import UUID
 
+import asyncpg
 import pytest
 
 from events.model import MemoryId, Scope
+from projections.moment import present_of
 from services.access.rights import TokenRole
 from services.forgetting.retention import Retention
 from services.recall.reads import Given, record
@@ -127,6 +129,28 @@ async def test_what_is_fenced_while_it_is_read_is_not_given_away(plant: Plant) -
         row = await connection.fetchrow("select memories, versions, forgotten from ops.read where read_id = $1", read)
     assert row is not None
     assert (row["memories"], row["versions"], row["forgotten"]) == ([kept], [1], True)
+
+
+async def test_a_read_is_recorded_for_whom_its_transaction_is_bound_to(plant: Plant) -> None:
+    """A transaction that is bound to one person records nothing for another, nor reads another's present."""
+    scope, stranger = await plant.person(), await plant.person()
+    reader = plant.composition.log("reader")
+    with pytest.raises(asyncpg.InsufficientPrivilegeError):
+        async with reader.transaction(scope) as connection:
+            await record(connection, stranger, Given("search", "chat", []))
+    with pytest.raises(asyncpg.InsufficientPrivilegeError):
+        async with reader.transaction(scope) as connection:
+            await present_of(connection, stranger)
+    async with reader.connection() as connection:  # it binds its own transaction, and nothing after it
+        read, _ = await record(connection, stranger, Given("search", "chat", []))
+        with pytest.raises(asyncpg.PostgresError):
+            await connection.fetch("select * from ops.read")
+    async with plant.owner() as owner:
+        rows = await owner.fetch(
+            "select read_id, subject_id from ops.read where subject_id = any($1::uuid[])",
+            [scope.subject_id, stranger.subject_id],
+        )
+    assert [(row["read_id"], row["subject_id"]) for row in rows] == [(read, stranger.subject_id)]
 
 
 async def test_reads_end_after_their_time(plant: Plant) -> None:

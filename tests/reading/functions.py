@@ -1,16 +1,20 @@
 """The table of everything that queries a store, and how each is asked from outside its scope."""
 
 from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from types import MappingProxyType
 from typing import Final
 from uuid import UUID
 
+import asyncpg
+
 from events import log
 from events.envelope import memory_stream
 from events.keyring import Keyring
 from events.model import (
+    MEMORY_PART,
     CommandId,
     EventId,
     KeyId,
@@ -24,7 +28,7 @@ from events.model import (
     TurnId,
 )
 from events.postgres import Connection
-from projections import facts, keywords, moment, sessions, summaries, tasks, working
+from projections import around, facts, keywords, moment, sessions, summaries, tasks, working
 from services.access import permission
 from services.forgetting import selection
 from services.remembering import ingest
@@ -74,10 +78,17 @@ class Asked:
         return memory_stream(self.ids.scope.subject_id)
 
 
-async def _moment(asked: Asked) -> object:
-    """Ask how far the person's streams have come; the rest is the log's and the read models'."""
-    found = await moment.moment_of(asked.connection, asked.scope)
-    return found.version, found.turns
+async def _present(asked: Asked) -> object:
+    """Ask how far the person's streams have come and what holds; a transaction that is bound otherwise refuses."""
+    with suppress(asyncpg.InsufficientPrivilegeError):
+        found = await moment.present_of(asked.connection, asked.scope, 50)
+        return found.moment.version, found.moment.turns, found.standing
+    return None
+
+
+async def _matching(asked: Asked) -> object:
+    found = await keywords.matching(asked.connection, asked.scope, asked.ids.terms)
+    return found.entries, found.count
 
 
 async def _newer(asked: Asked) -> object:
@@ -106,10 +117,11 @@ ENVELOPES: Final = MappingProxyType[str, Probe](
         ),
         "events.log:read_stream_behind": lambda a: log.read_stream_behind(a.connection, a.scope, a.stream, START),
         "events.log:read_bodies": _bodies,
+        "events.log:read_parts": lambda a: log.read_parts(a.connection, a.ids.events, MEMORY_PART),
         "events.log:fenced": lambda a: log.fenced(a.connection, a.scope, a.ids.memories),
         "events.log:expired": lambda a: log.expired(a.connection, a.scope, a.ids.memories),
         "projections.facts:newer_events": _newer,
-        "projections.moment:moment_of": _moment,
+        "projections.moment:present_of": _present,
         "projections.working:keys_resting_on": lambda a: working.keys_resting_on(
             a.connection, a.scope, a.ids.memories, a.ids.messages
         ),
@@ -124,20 +136,20 @@ PERSONAL: Final = MappingProxyType[str, Probe](
         "projections.facts:memories_of_turns": lambda a: facts.memories_of_turns(
             a.connection, a.scope, a.ids.turns, 50
         ),
-        "projections.facts:standing_memories": lambda a: facts.standing_memories(a.connection, a.scope, 50),
         "projections.facts:read_living": lambda a: facts.read_living(a.connection, a.scope, a.ids.tags, 50),
         "projections.facts:read_kinds": lambda a: facts.read_kinds(a.connection, a.scope, list(Kind)),
         "projections.facts:count_living": lambda a: facts.count_living(a.connection, a.scope),
         "projections.facts:read_page": lambda a: facts.read_page(
             a.connection, a.scope, ["current", "held", "forgotten"], 50, None
         ),
-        "projections.keywords:matching": lambda a: keywords.matching(a.connection, a.scope, a.ids.terms),
-        "projections.keywords:statistics": lambda a: keywords.statistics(a.connection, a.scope),
+        "projections.keywords:matching": _matching,
         "projections.sessions:recent_turns": lambda a: sessions.recent_turns(
             a.connection, a.scope, a.ids.sessions[0], 50
         ),
         "projections.sessions:count_turns": lambda a: sessions.count_turns(a.connection, a.scope, a.ids.sessions[0]),
-        "projections.sessions:turns_around": lambda a: sessions.turns_around(a.connection, a.scope, a.ids.turns, 5),
+        "projections.around:said_around": lambda a: around.said_around(
+            a.connection, a.scope, a.ids.turns, reach=5, each=50
+        ),
         "projections.sessions:messages_of": lambda a: sessions.messages_of(a.connection, a.scope, a.ids.turns),
         "projections.sessions:turns_with_contexts": lambda a: sessions.turns_with_contexts(
             a.connection, a.scope, a.ids.contexts

@@ -298,7 +298,7 @@ async def test_keywords_are_found_in_chinese_too(plant: Plant, said: str, asked:
     await plant.remember(scope, "My name is Lee.", "OK.")
     wanted = terms(asked, (await plant.composition.vault("opener").keyring(scope)).secret("terms"))
     async with plant.composition.log("reader").transaction(scope) as connection:
-        entries = await matching(connection, scope, wanted)
+        entries = (await matching(connection, scope, wanted)).entries
     scores = keyword_scores(wanted, entries, count=2, mean_length=5.0)
     assert {key[0] for key, score in scores.items() if score > 0} == {memory}
 

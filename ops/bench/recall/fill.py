@@ -1,18 +1,15 @@
-"""Filling a system with memories: real events in its log, followed by its own read models; only the vectors are dice.
+"""Filling a system with memories: real events in its log, taken in by its own read models; only the vectors are dice.
 
-A turn says ten things, so that there are neighbours; what each thing says is sealed and indexed as the product does.
+A turn says ten things, so that there are neighbours; what each thing says is sealed and indexed as the product does. A
+few people at a time are appended, sealed and taken in, while the next are made, so that memory does not grow with them.
 """
 
 import asyncio
-import random
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from itertools import islice
 from typing import Final
 from uuid import UUID, uuid4
-
-import numpy as np
 
 from events.envelope import (
     Command,
@@ -20,6 +17,7 @@ from events.envelope import (
     NewEvent,
     Part,
     considered_command,
+    event_id_of,
     finalized_command,
     memory_stream,
     turns_stream,
@@ -29,7 +27,9 @@ from events.model import (
     MEMORY_PART,
     Accepted,
     Assertion,
+    EventId,
     Evidence,
+    IndexBody,
     Kind,
     MemoryBody,
     MemoryId,
@@ -38,18 +38,16 @@ from events.model import (
     MessageId,
     Origin,
     Role,
-    Scope,
     SessionId,
-    SubjectId,
+    TenantId,
     TurnConsidered,
     TurnFinalized,
     TurnId,
     TurnStatus,
 )
-from ops.bench.recall.words import sentences
+from ops.bench.recall.people import Person
+from ops.bench.recall.taking import Taking
 from ops.composition import Composition
-from projections.embedding import DIMENSION, Vector
-from projections.follower import Follower
 from projections.index import PART as INDEX
 from projections.sessions import message_part
 from services.remembering.indexing import index_of
@@ -57,76 +55,61 @@ from services.remembering.indexing import index_of
 _EACH: Final = 10  # memories of a turn
 _TURNS: Final = 50  # turns an append
 _SESSION: Final = 20  # turns a session
-_AT_ONCE: Final = 3
+_BLOCK: Final = 5000  # memories that are made while as many are taken in
 _KINDS: Final = (Kind.FACT, Kind.PREFERENCE, Kind.EPISODE, Kind.GOAL, Kind.PLAN)
 _START: Final = datetime(2026, 1, 1, tzinfo=UTC)
 
 
-@dataclass(frozen=True)
-class Filled:
-    """One person, what the person said, and the vectors it was indexed under, shape (n, 384)."""
+async def fill(composition: Composition, people: int, each: int, done: Callable[[int], None]) -> TenantId:
+    """Remember `each` memories of `people` people of a new tenant, in every read model.
 
-    scope: Scope
-    said: tuple[str, ...]
-    vectors: Vector
-
-
-async def fill(composition: Composition, people: int, each: int, done: Callable[[int], None]) -> list[Filled]:
-    """Append `each` memories of `people` people; returns them. `done` is told after each person."""
+    `done` is told how many more are there.
+    """
     tenant = await composition.vault("keeper").create_tenant()
-    numbers = iter(range(people))
-
-    async def work() -> list[Filled]:
-        made = []
-        for number in numbers:
-            scope = Scope(tenant_id=tenant, subject_id=SubjectId(uuid4()))
-            made.append(await _person(composition, scope, each, number))
-            done(each)
-        return made
-
-    return [filled for made in await asyncio.gather(*(work() for _ in range(_AT_ONCE))) for filled in made]
-
-
-async def follow(composition: Composition) -> None:
-    """Let every read model reach the end of the log."""
-    projector = composition.log("projector")
-    async with composition.log(None).connection() as connection:
-        while await connection.fetchval("select exists (select from log.unsealed)"):  # noqa: ASYNC110 - it rings not
-            await asyncio.sleep(0.05)
-    await asyncio.gather(*(Follower(model, projector).catch_up() for model in composition.projections().values()))
+    taking = Taking(composition)
+    at_once = max(1, _BLOCK // each)
+    async with asyncio.TaskGroup() as tasks:
+        before: asyncio.Task[None] | None = None
+        for start in range(0, people, at_once):
+            block = [Person(tenant, number, each) for number in range(start, min(start + at_once, people))]
+            made: dict[EventId, IndexBody] = {}
+            for person in block:
+                made |= await _append(composition, person)
+            if before is not None:
+                await before
+            await taking.seal()
+            before = tasks.create_task(taking.take(made))
+            done(len(block) * each)
+    await taking.finish()
     async with composition.log(None).connection() as connection:
         await connection.execute("vacuum analyze")
+    return tenant
 
 
-async def _person(composition: Composition, scope: Scope, each: int, number: int) -> Filled:
-    keyring = await composition.vault("keeper").keyring(scope)
-    raw = np.random.default_rng(number).standard_normal((each, DIMENSION), dtype=np.float32)
-    vectors = raw / np.linalg.norm(raw, axis=1, keepdims=True)
-    said = tuple(islice(sentences(random.Random(number)), each))  # noqa: S311 - sentences are no secrets
-    for start in range(0, each, _EACH * _TURNS):
-        count = min(_EACH * _TURNS, each - start)
+async def _append(composition: Composition, person: Person) -> dict[EventId, IndexBody]:
+    """Append what one person said and what is kept of it; return what the indexes get."""
+    keyring = await composition.vault("keeper").keyring(person.scope)
+    made: dict[EventId, IndexBody] = {}
+    for start in range(0, person.each, _EACH * _TURNS):
+        count = min(_EACH * _TURNS, person.each - start)
         keys = iter(await keyring.lease(count + -(-count // _EACH)))
-        commands = [
-            command
-            for at in range(start, start + count, _EACH)
-            for command in _turn(
-                keyring,
-                keys,
-                said[at : at + _EACH],
-                vectors[at : at + _EACH],
-                composition.embedder.model_id,
-                at // _EACH,
-            )
-        ]
+        commands: list[Command] = []
+        for at in range(start, start + count, _EACH):
+            commands += _turn(keyring, keys, person, at, composition.embedder.model_id)
+            made |= {
+                event_id_of(commands[-1].command_id, ordinal): part.body
+                for ordinal, new in enumerate(commands[-1].events)
+                for part in new.parts
+                if isinstance(part.body, IndexBody)
+            }
         await composition.events.append_many(commands)
-    return Filled(scope, said, vectors)
+    return made
 
 
-def _turn(  # noqa: PLR0917 - the fields of one turn
-    keyring: Keyring, keys: Iterator[DataKey], said: Sequence[str], vectors: Vector, model: str, number: int
-) -> tuple[Command, Command]:
+def _turn(keyring: Keyring, keys: Iterator[DataKey], person: Person, start: int, model: str) -> tuple[Command, Command]:
     """Make a turn of one message and the decision that keeps everything it says."""
     scope, turn, message, key = keyring.scope, TurnId(uuid4()), MessageId(uuid4()), next(keys)
+    number, of_turn = start // _EACH, range(start, min(start + _EACH, person.each))
     at = _START + timedelta(minutes=number)
     session = SessionId(UUID(int=(scope.subject_id.int + number // _SESSION) % 2**128))
     finalized = TurnFinalized(
@@ -135,11 +118,8 @@ def _turn(  # noqa: PLR0917 - the fields of one turn
         status=TurnStatus.COMPLETED,
         messages=(MessageHead(message_id=message, role=Role.USER, origin=Origin.USER),),
     )
-    words = Part(message_part(message), MessageBody(content="\n".join(said)), key)
-    kept = tuple(
-        _kept(keyring, next(keys), turn, message, text, vector, model, at)
-        for text, vector in zip(said, vectors, strict=True)
-    )
+    words = Part(message_part(message), MessageBody(content="\n".join(person.said[each] for each in of_turn)), key)
+    kept = tuple(_kept(keyring, next(keys), _Said(person, each, turn, message, at), model) for each in of_turn)
     considered = TurnConsidered(turn_id=turn, counts={"accepted": len(kept)}, extractor="bench", policy_digest="bench")
     return (
         Command(
@@ -161,29 +141,38 @@ def _turn(  # noqa: PLR0917 - the fields of one turn
     )
 
 
-def _kept(  # noqa: PLR0917 - the fields of one event
-    keyring: Keyring,
-    key: DataKey,
-    turn: TurnId,
-    message: MessageId,
-    text: str,
-    vector: Vector,
-    model: str,
-    at: datetime,
-) -> NewEvent:
+@dataclass(frozen=True, slots=True)
+class _Said:
+    """One of the things that a person said, and where."""
+
+    person: Person
+    number: int
+    turn: TurnId
+    message: MessageId
+    at: datetime
+
+
+def _kept(keyring: Keyring, key: DataKey, said: _Said, model: str) -> NewEvent:
+    text = said.person.said[said.number]
     memory = MemoryId(uuid4())
     kind = _KINDS[memory.int % len(_KINDS)]
-    evidence = (Evidence(message_id=message, start=0, end=len(text)),)
-    body = MemoryBody(kind=kind, key=None, value=text[:20], content=text, evidence=evidence, assertion=Assertion.STATED)
+    body = MemoryBody(
+        kind=kind,
+        key=f"note.{said.number}",
+        value=text[:20],
+        content=text,
+        evidence=(Evidence(message_id=said.message, start=0, end=len(text)),),
+        assertion=Assertion.STATED,
+    )
     event = Accepted(
         candidate_id=memory,
         memory_id=memory,
         version=1,
-        turn_id=turn,
+        turn_id=said.turn,
         kind=kind,
         confidence=900,
         importance=300 + memory.int % 600,
-        cites=(message,),
+        cites=(said.message,),
     )
-    parts = (Part(MEMORY_PART, body, key), Part(INDEX, index_of(keyring, body, vector, model), key))
-    return NewEvent(event, at, parts)
+    index = index_of(keyring, body, said.person.vectors[said.number], model, said.person.tokens[said.number])
+    return NewEvent(event, said.at, (Part(MEMORY_PART, body, key), Part(INDEX, index, key)))

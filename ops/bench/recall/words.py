@@ -1,9 +1,12 @@
-"""Sentences to fill a memory with: Chinese and English in turn, of some ten thousand words, invented by dice."""
+"""Sentences to fill memories with: half Chinese, half English, of some three thousand words, invented by dice."""
 
 import random
-from collections.abc import Iterator
+from functools import cache
 from typing import Final
 
+from projections.tokens import tokenize
+
+_SENTENCES: Final = 4000
 _ZH: Final = "山水云雨风雪花草树木鱼鸟虫石田河海湖桥路门窗灯火茶酒米面糖盐书画琴棋笔墨纸砚车船衣帽鞋包杯碗锅刀"
 _EN: Final = "barceldorfengalhonjaskellummornavpelquirossaltamverwilyarzon"
 _SYLLABLES: Final = [_EN[at : at + 3] for at in range(0, len(_EN), 3)]
@@ -16,10 +19,17 @@ _EN_FRAMES: Final = (
 )
 
 
-def sentences(dice: random.Random) -> Iterator[str]:
-    """Yield sentences without end."""
-    while True:
+@cache
+def sentences() -> tuple[tuple[str, ...], tuple[tuple[str, ...], ...]]:
+    """Make all sentences there are, and split each into its tokens."""
+    dice = random.Random(0)  # noqa: S311 - sentences are no secrets
+    made: dict[str, tuple[str, ...]] = {}
+    while len(made) < _SENTENCES:
         zh = ["".join(dice.choices(_ZH, k=2)) for _ in "abc"]
-        yield dice.choice(_ZH_FRAMES).format(a=zh[0], b=zh[1], c=zh[2])
         en = ["".join(dice.choices(_SYLLABLES, k=2)) for _ in "abc"]
-        yield dice.choice(_EN_FRAMES).format(a=en[0], b=en[1], c=en[2].title())
+        for text in (
+            dice.choice(_ZH_FRAMES).format(a=zh[0], b=zh[1], c=zh[2]),
+            dice.choice(_EN_FRAMES).format(a=en[0], b=en[1], c=en[2].title()),
+        ):
+            made[text] = tuple(tokenize(text))
+    return tuple(made), tuple(made.values())

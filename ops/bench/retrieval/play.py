@@ -14,7 +14,7 @@ from events.model import Position, Scope, SubjectId
 from ops.bench.retrieval.pool import Item, Pool, Question
 from ops.bench.retrieval.score import Answered
 from ops.composition import Composition
-from projections.moment import moment_of
+from projections.moment import present_of
 from services.recall.blend import BLEND, Blend
 from services.recall.cache import RecallCache
 from services.recall.recall import Recall, Recollection
@@ -101,7 +101,7 @@ class Player:
         deadline = asyncio.get_running_loop().time() + _FOLLOWED_S
         async with self._composition.log(None).connection() as connection:
             while True:
-                if (await moment_of(connection, scope)).settled:
+                if (await present_of(connection, scope)).moment.settled:
                     return
                 if asyncio.get_running_loop().time() > deadline:
                     raise CenotaphError(f"the read models did not follow within {_FOLLOWED_S:.0f} s")

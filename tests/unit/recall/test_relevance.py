@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from events.model import Assertion, EventId, Kind, MemoryBody, MemoryId, TurnId
+from projections.around import Link
 from projections.changes import Fact
-from projections.sessions import Link
 from projections.tokens import tokenize
 from services.governance.lease import Freshness
 from services.recall.blend import BLEND, Blend, breadth

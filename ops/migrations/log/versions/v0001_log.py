@@ -27,6 +27,7 @@ def upgrade() -> None:
     _checkpoint("dispatch", "redis")
     _checkpoint("shred", "vault")
     execute(connection, statements("projections", "ops.sql"))
+    execute(connection, statements("projections", "recall.sql"))
 
 
 def _checkpoint(name: str, place: str, model: str | None = None) -> None:
