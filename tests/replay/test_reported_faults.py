@@ -221,9 +221,7 @@ async def layers(plant: Plant, scope: Scope) -> dict[str, int]:
 async def test_identical_writes_at_once_become_one_memory(plant: Plant, said: str) -> None:
     """12: 20 identical candidates at once are one memory and 19 reinforcements."""
     scope = await plant.person()
-    answers = await asyncio.gather(*(plant.store(scope, plant.turn(said, "好的。")) for _ in range(20)))
-    positions = [Position(each.position) for each in answers if each.position is not None]
-    assert len(positions) == 20
+    positions = await asyncio.gather(*(plant.placed(scope, plant.turn(said, "好的。")) for _ in range(20)))
     await asyncio.gather(*(until_considered(plant, position) for position in positions))
     await plant.follow()
     found = kinds(await plant.stream(scope))
@@ -249,7 +247,8 @@ async def test_turns_at_once_are_all_recorded_and_considered(plant: Plant) -> No
     turns = [plant.turn(f"请记住：我喜欢{number}号茶。", "好的。") for number in range(8)]
     answers = await asyncio.gather(*(plant.store(scope, turn) for turn in turns))
     assert [each.state for each in answers] == ["stored"] * 8
-    await asyncio.gather(*(until_considered(plant, Position(each.position or 0)) for each in answers))
+    positions = await asyncio.gather(*(plant.placed(scope, turn) for turn in turns))
+    await asyncio.gather(*(until_considered(plant, position) for position in positions))
     await plant.follow()
     considered = [each.event.turn_id for each in await plant.stream(scope) if isinstance(each.event, TurnConsidered)]
     assert len(await plant.turns(scope)) == len(considered) == len(set(considered)) == 8
