@@ -14,7 +14,7 @@ from uuid import UUID
 from events.errors import CenotaphError
 from events.model import EventId, Scope, SubjectId, TenantId
 from events.postgres import Connection
-from ops.bench.recall.fill import fill
+from ops.bench.recall.fill import append
 from ops.bench.running import Up, up
 from ops.composition import Composition
 from projections.follower import place_of
@@ -172,10 +172,10 @@ async def measure(running: Up, memories: int, people: int, person: int) -> dict[
     try:
         run = Everything(composition)
         begun = time.perf_counter()
-        (one,) = await fill(composition, 1, person, lambda count: _say(f"{count} memories of one person"))
+        (one,) = await append(composition, 1, person, lambda count: _say(f"{count} memories of one person"))
         each = -(-memories // people)
-        crowd = await fill(composition, people, each, lambda count: _say(f"{count} more of a tenant"))
-        stays = await fill(composition, 5, 200, lambda count: _say(f"{count} of others"))
+        crowd = await append(composition, people, each, lambda count: _say(f"{count} more of a tenant"))
+        stays = await append(composition, 5, 200, lambda count: _say(f"{count} of others"))
         neighbours = len(stays)
         await run.followed()
         filled_s = round(time.perf_counter() - begun, 1)

@@ -86,6 +86,15 @@ async def fill(composition: Composition, people: int, each: int, done: Callable[
     return tenant
 
 
+async def append(composition: Composition, people: int, each: int, done: Callable[[int], None]) -> list[Person]:
+    """Append `each` memories of `people` people of a new tenant, for a running system to follow; return the people."""
+    tenant = await composition.vault("keeper").create_tenant()
+    for number in range(people):
+        await _append(composition, Person(tenant, number, each))
+        done(each)
+    return [Person(tenant, number, each) for number in range(people)]
+
+
 async def _append(composition: Composition, person: Person) -> dict[EventId, IndexBody]:
     """Append what one person said and what is kept of it; return what the indexes get."""
     keyring = await composition.vault("keeper").keyring(person.scope)
