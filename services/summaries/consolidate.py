@@ -40,7 +40,7 @@ from events.model import (
 from events.postgres import Connection, Database
 from events.vault import Vault
 from projections.changes import LIVING
-from projections.facts import memories_of_turns, read_memories
+from projections.facts import memories_of_turns
 from projections.memories import open_memories
 from projections.sessions import Quiet, message_part, proposal_part, quiet_people, quiet_sessions
 from services.access.spoken import spoken
@@ -180,10 +180,8 @@ def _event(drafted: _Drafted) -> SessionConsolidated:
 
 
 async def _known(connection: Connection, keyring: Keyring, turns: Collection[TurnId]) -> tuple[Known, ...]:
-    memories = await memories_of_turns(connection, keyring.scope, turns, _EACH)
-    facts = [
-        each for each in (await read_memories(connection, keyring.scope, memories)).values() if each.status in LIVING
-    ]
+    known = await memories_of_turns(connection, keyring.scope, turns, _EACH)
+    facts = [each for each in known.values() if each.status in LIVING]
     opened = await open_memories(connection, keyring, facts)
     return tuple(
         Known(fact.memory_id, body.content, fact.cites)
