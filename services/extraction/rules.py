@@ -54,7 +54,7 @@ _MAKES = re.compile(
 _NOT_OF_FORM = frozenset(
     {"day", "hours", "timezone", "duration", "cc", "channel", "choice", "seat", "budget", "spice", "sugar", "order"}
 )
-_FORM_OF_REPLIES = frozenset({"layout", "sections", "file"})
+_FORM_OF_REPLIES = frozenset({"layout", "sections", "file", "length", "language"})
 
 
 def match_rules(sentence: Sentence, text: Text, earlier: str | None, *, for_good: bool = False) -> list[Proposal]:
@@ -188,7 +188,7 @@ def _of_form(topic: str | None, ruled: Respect | None, folded: str) -> bool:
     """Say whether a wish is about the form of what is made for the person, which whoever makes it has to know (R31)."""
     if ruled is not None and ruled.name in _NOT_OF_FORM:
         return ruled.name == "order" and topic in _ARTEFACTS
-    if topic == "reply":  # how answers look holds for every one of them; how one is spoken to is a taste
+    if topic == "reply":  # what answers look like holds for every one of them; how one is spoken to is a taste
         return ruled is not None and ruled.name in _FORM_OF_REPLIES
     return topic in _ARTEFACTS or _MAKES.search(folded) is not None
 
