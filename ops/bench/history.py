@@ -15,10 +15,7 @@ from events.envelope import (
     DataKey,
     NewEvent,
     Part,
-    considered_command,
-    finalized_command,
     memory_stream,
-    turns_stream,
 )
 from events.keyring import Keyring
 from events.log import EventLog
@@ -34,25 +31,20 @@ from events.model import (
     MemoryBody,
     MemoryId,
     MessageBody,
-    MessageHead,
     MessageId,
     Origin,
-    Role,
     Scope,
     SessionId,
     SubjectId,
-    TurnConsidered,
-    TurnFinalized,
     TurnId,
-    TurnStatus,
 )
 from events.postgres import Database
 from events.provider import FileProvider
 from events.sealer import Sealer
 from events.vault import Vault
 from ops.bench.places import Places
+from ops.bench.turns import Message, Turn, commands_of
 from projections.index import PART as INDEX
-from projections.sessions import message_part
 from projections.vectors import DIMENSION
 
 WORDS = (
@@ -97,19 +89,6 @@ def turn(scope: Scope, keys: Sequence[DataKey]) -> tuple[Command, Command]:
     """
     turn_id, messages = TurnId(uuid4()), (MessageId(uuid4()), MessageId(uuid4()))
     now = datetime.now(UTC)
-    finalized = TurnFinalized(
-        turn_id=turn_id,
-        session_id=SessionId(uuid4()),
-        status=TurnStatus.COMPLETED,
-        messages=(
-            MessageHead(message_id=messages[0], role=Role.USER, origin=Origin.USER),
-            MessageHead(message_id=messages[1], role=Role.ASSISTANT, origin=Origin.ASSISTANT),
-        ),
-    )
-    said = (
-        Part(message_part(messages[0]), MessageBody(content=WORDS), keys[0]),
-        Part(message_part(messages[1]), MessageBody(content=_ANSWER), keys[1]),
-    )
     evidence = (Evidence(message_id=messages[0], start=0, end=20),)
     kept = _accepted(turn_id, messages[0])
     candidate = CandidateProposed(
@@ -125,25 +104,12 @@ def turn(scope: Scope, keys: Sequence[DataKey]) -> tuple[Command, Command]:
         kind=Kind.PLAN, key=None, value="上海", content=WORDS[:60], evidence=evidence, assertion=Assertion.PLANNED
     )
     parts = (Part(MEMORY_PART, memory, keys[2]), Part(INDEX, _index(), keys[2]))
-    considered = TurnConsidered(turn_id=turn_id, counts={"accepted": 1}, extractor="bench", policy_digest="bench")
-    return (
-        Command(
-            finalized_command(turn_id),
-            scope,
-            turns_stream(scope.subject_id),
-            None,
-            "agent",
-            (NewEvent(finalized, now, said),),
-        ),
-        Command(
-            considered_command(turn_id),
-            scope,
-            memory_stream(scope.subject_id),
-            None,
-            "worker:bench",
-            (NewEvent(candidate, now), NewEvent(kept, now, parts), NewEvent(considered, now)),
-        ),
+    said = (
+        Message(messages[0], Origin.USER, WORDS, keys[0]),
+        Message(messages[1], Origin.ASSISTANT, _ANSWER, keys[1]),
     )
+    decided = (NewEvent(candidate, now), NewEvent(kept, now, parts))
+    return commands_of(Turn(scope, turn_id, SessionId(uuid4()), now, said), decided)
 
 
 def _index() -> IndexBody:

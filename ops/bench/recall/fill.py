@@ -16,11 +16,7 @@ from events.envelope import (
     DataKey,
     NewEvent,
     Part,
-    considered_command,
     event_id_of,
-    finalized_command,
-    memory_stream,
-    turns_stream,
 )
 from events.keyring import Keyring
 from events.model import (
@@ -33,23 +29,17 @@ from events.model import (
     Kind,
     MemoryBody,
     MemoryId,
-    MessageBody,
-    MessageHead,
     MessageId,
     Origin,
-    Role,
     SessionId,
     TenantId,
-    TurnConsidered,
-    TurnFinalized,
     TurnId,
-    TurnStatus,
 )
 from ops.bench.recall.people import Person
 from ops.bench.recall.taking import Taking
+from ops.bench.turns import Message, Turn, commands_of
 from ops.composition import Composition
 from projections.index import PART as INDEX
-from projections.sessions import message_part
 from services.remembering.indexing import index_of
 
 _EACH: Final = 10  # memories of a turn
@@ -121,33 +111,10 @@ def _turn(keyring: Keyring, keys: Iterator[DataKey], person: Person, start: int,
     number, of_turn = start // _EACH, range(start, min(start + _EACH, person.each))
     at = _START + timedelta(minutes=number)
     session = SessionId(UUID(int=(scope.subject_id.int + number // _SESSION) % 2**128))
-    finalized = TurnFinalized(
-        turn_id=turn,
-        session_id=session,
-        status=TurnStatus.COMPLETED,
-        messages=(MessageHead(message_id=message, role=Role.USER, origin=Origin.USER),),
-    )
-    words = Part(message_part(message), MessageBody(content="\n".join(person.said[each] for each in of_turn)), key)
+    words = "\n".join(person.said[each] for each in of_turn)
     kept = tuple(_kept(keyring, next(keys), _Said(person, each, turn, message, at), model) for each in of_turn)
-    considered = TurnConsidered(turn_id=turn, counts={"accepted": len(kept)}, extractor="bench", policy_digest="bench")
-    return (
-        Command(
-            finalized_command(turn),
-            scope,
-            turns_stream(scope.subject_id),
-            None,
-            "agent",
-            (NewEvent(finalized, at, (words,)),),
-        ),
-        Command(
-            considered_command(turn),
-            scope,
-            memory_stream(scope.subject_id),
-            None,
-            "worker:bench",
-            (*kept, NewEvent(considered, at)),
-        ),
-    )
+    messages = (Message(message, Origin.USER, words, key),)
+    return commands_of(Turn(scope, turn, session, at, messages), kept)
 
 
 @dataclass(frozen=True, slots=True)

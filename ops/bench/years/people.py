@@ -15,10 +15,6 @@ from events.envelope import (
     DataKey,
     NewEvent,
     Part,
-    considered_command,
-    finalized_command,
-    memory_stream,
-    turns_stream,
 )
 from events.keyring import Keyring
 from events.model import (
@@ -29,20 +25,14 @@ from events.model import (
     Kind,
     MemoryBody,
     MemoryId,
-    MessageBody,
-    MessageHead,
     MessageId,
     Origin,
-    Role,
     SessionId,
-    TurnConsidered,
-    TurnFinalized,
     TurnId,
-    TurnStatus,
 )
+from ops.bench.turns import Message, Turn, commands_of
 from projections.embedding import Embedder
 from projections.index import PART as INDEX
-from projections.sessions import message_part
 from projections.vectors import DIMENSION
 from services.remembering.indexing import index_of
 
@@ -146,20 +136,7 @@ class Scribe:
         scope = person.keyring.scope
         turn, memory = TurnId(uuid4()), MemoryId(uuid4())
         said, answered = MessageId(uuid4()), MessageId(uuid4())
-        finalized = TurnFinalized(
-            turn_id=turn,
-            session_id=SessionId(uuid4()),
-            status=TurnStatus.COMPLETED,
-            messages=(
-                MessageHead(message_id=said, role=Role.USER, origin=Origin.USER),
-                MessageHead(message_id=answered, role=Role.ASSISTANT, origin=Origin.ASSISTANT),
-            ),
-        )
         mine, theirs, own = keys
-        parts = (
-            Part(message_part(said), MessageBody(content=body.content), mine),
-            Part(message_part(answered), MessageBody(content="好的 / noted"), theirs),
-        )
         kept = body.model_copy(update={"evidence": (Evidence(message_id=said, start=0, end=len(body.content)),)})
         accepted = Accepted(
             candidate_id=memory,
@@ -176,15 +153,12 @@ class Scribe:
             Part(MEMORY_PART, kept, own),
             Part(INDEX, index_of(person.keyring, kept, vector, self._model), own),
         )
-        considered = TurnConsidered(turn_id=turn, counts={"accept": 1}, extractor="bench", policy_digest="bench")
-        decided = (NewEvent(accepted, at, sealed), NewEvent(considered, at))
-        subject = scope.subject_id
-        return memory, [
-            Command(
-                finalized_command(turn), scope, turns_stream(subject), None, "agent", (NewEvent(finalized, at, parts),)
-            ),
-            Command(considered_command(turn), scope, memory_stream(subject), None, "worker:bench", decided),
-        ]
+        messages = (
+            Message(said, Origin.USER, body.content, mine),
+            Message(answered, Origin.ASSISTANT, "好的 / noted", theirs),
+        )
+        spoken = Turn(scope, turn, SessionId(uuid4()), at, messages)
+        return memory, list(commands_of(spoken, (NewEvent(accepted, at, sealed),)))
 
 
 def _body(kind: Kind, content: str, *, explicit: bool = False) -> MemoryBody:
