@@ -6,7 +6,7 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 from typing import TypeGuard
 
-from events.envelope import StoredEvent
+from events.envelope import StoredEvent, considered_command
 from events.model import (
     ANSWERS,
     FROM_CONTEXT,
@@ -26,7 +26,7 @@ from events.model import (
     TurnFinalized,
     TurnId,
 )
-from projections.changes import Fact, fold
+from projections.changes import CURRENT, Fact, fold
 from projections.sessions import message_part
 
 
@@ -128,6 +128,28 @@ def of_kind(stream: Sequence[StoredEvent], kind: Kind) -> list[MemoryId]:
 def _named(stream: Sequence[StoredEvent], fits: Callable[[Fact], bool]) -> list[MemoryId]:
     facts = fold({}, stream).values()
     return sorted({fact.memory_id for fact in facts if fact.status not in {"forgotten", "expired"} and fits(fact)})
+
+
+def in_their_own_right(stream: Sequence[StoredEvent], tombstone: StoredEvent) -> frozenset[MemoryId]:
+    """Name what lived on when a tombstone was committed, and rests on nothing that was ever forgotten.
+
+    Each came of a candidate that its own turn proposed to the gates, on messages that no tombstone names. A copy that
+    something made of what was forgotten has no such turn, or rests on the messages that went.
+    """
+    before = [stored for stored in stream if stored.version <= tombstone.version]
+    gone = {message for each in before if isinstance(each.event, Tombstoned) for message in each.event.messages}
+    rests: dict[MemoryId, frozenset[MessageId]] = {}
+    own: dict[tuple[MemoryId, int], bool] = {}
+    for stored in before:
+        event = stored.event
+        if isinstance(event, CandidateProposed) and stored.command_id == considered_command(event.turn_id):
+            rests[event.candidate_id] = frozenset(pointer.message_id for pointer in event.pointers)
+        elif isinstance(event, Accepted):
+            cites = frozenset(event.cites)
+            proven = bool(cites) and cites <= rests.get(event.candidate_id, frozenset())
+            own[event.memory_id, event.version] = proven and not cites & gone
+    living = [place for place, fact in fold({}, before).items() if fact.status in CURRENT and not fact.source_forgotten]
+    return frozenset(memory for memory, version in living if own.get((memory, version), False))
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,7 +22,7 @@ from events.model import (
 from events.postgres import Connection
 from projections.index import PART as INDEX
 from projections.sessions import message_part
-from services.forgetting.plan import traces
+from services.forgetting.plan import in_their_own_right, traces
 from services.forgetting.question import Question, Target, bare_question
 
 
@@ -44,7 +44,12 @@ async def prepare(
         if head.origin is Origin.USER or _names_one(content, targets)
     )
     return question.model_copy(
-        update={"targets": targets, "messages_said": said, "prepared": len(targets) == len(versions)}
+        update={
+            "targets": targets,
+            "messages_said": said,
+            "spared": in_their_own_right(stream, tombstone),
+            "prepared": len(targets) == len(versions),
+        }
     )
 
 

@@ -17,7 +17,7 @@ from events.vault import Vault
 from services.forgetting.layers import State, finding
 from services.forgetting.question import Question
 from services.forgetting.queues import QueueProbe
-from services.forgetting.receipt import Signer, second_statement
+from services.forgetting.receipt import Signer, closable, second_statement
 from services.forgetting.reclaim import covered_of
 
 _ACTOR = "worker:erase"
@@ -81,7 +81,10 @@ class Purger:
         signed = 0
         for row in closing:
             stored = [LayerFinding.model_validate(each) for each in row["layers"]]
-            signed += await self.sign(row, "closed_unproven", stored)
+            if closable(row["propagated_at"], stored):
+                signed += await self.sign(row, "closed_unproven", stored)
+            else:  # a layer answered after the person had asked
+                await self._withdraw(row)
         for row in due:
             findings = await self.ask(row)
             if all(each.state == "purged" for each in findings):
@@ -90,6 +93,14 @@ class Purger:
                 waiting = [each.layer for each in findings if each.state != "purged"]
                 log.warning("deletion_not_purged", tombstone=str(row["tombstone"]), layers=waiting)
         return signed
+
+    async def _withdraw(self, row: Row) -> None:
+        """Drop the wish to close where nothing is unproven any more: the deletion ends by itself."""
+        async with self._eraser.connection() as connection:
+            await connection.execute(
+                "update ops.erasure set close_asked_at = null where tombstone = $1", row["tombstone"]
+            )
+        log.warning("nothing_to_close", tombstone=str(row["tombstone"]))
 
     async def ask(self, row: Row) -> list[LayerFinding]:
         """Say of each layer whether its files were rewritten behind the first receipt."""

@@ -35,6 +35,7 @@ class Question(Frozen):
     """Everything one erasure asks its layers. Ids are always there; `targets` and `messages_said` only if prepared.
 
     What the person said after `forgotten_at` is said anew: it is no trace of what was forgotten, but a neighbour of it.
+    So is what lived on in its own right then and was not named (`spared`, see `plan.in_their_own_right`).
     `messages_said` are the words of the person, and those answers that name what is forgotten.
     `prepared` says whether every version could be read: without it the semantic probes cannot prove anything. Of a
     whole person or tenant (`asked`) no ids are named, and `targets` are a sample.
@@ -50,6 +51,7 @@ class Question(Frozen):
     turns: tuple[TurnId, ...]
     targets: tuple[Target, ...] = ()
     messages_said: tuple[str, ...] = ()
+    spared: frozenset[MemoryId] = frozenset()
     prepared: bool = False
 
     @property

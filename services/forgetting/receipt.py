@@ -57,6 +57,12 @@ def borne_out(finding: LayerFinding) -> bool:
     return asked and (finding.state == "present") == bool(hits(finding.checks))
 
 
+def closable(propagated_at: datetime | None, findings: Sequence[LayerFinding]) -> bool:
+    """Say whether the person may close a deletion: it is not signed, nothing was found, and a layer cannot prove it."""
+    states = {finding.state for finding in findings}
+    return propagated_at is None and "cannot_prove" in states and "present" not in states
+
+
 def statement_of(
     tombstone: StoredEvent,
     findings: Sequence[LayerFinding],

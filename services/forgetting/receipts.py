@@ -14,7 +14,7 @@ from events.schedule import Schedule
 from events.vault import Vault
 from projections.changes import fold, within
 from projections.facts import newer_events, read_memories
-from services.forgetting.receipt import OUT_OF_SCOPE, keys_die_by
+from services.forgetting.receipt import OUT_OF_SCOPE, closable, keys_die_by
 from services.wire.cursor import FOREIGN, cursor_of, read_cursor
 from services.wire.receipts import Decision, LayerView, ReceiptEnd, ReceiptPage, ReceiptView
 
@@ -48,12 +48,15 @@ class Receipts:
             row = await connection.fetchrow("select * from ops.erasure where tombstone = $1", receipt_id)
             if row is None:
                 return False
-            states = {LayerFinding.model_validate(each).state for each in row["layers"]}
-            if "present" in states:
+            findings = [LayerFinding.model_validate(each) for each in row["layers"]]
+            if any(each.state == "present" for each in findings):
                 raise BadInputError("a layer says that something is still there; that is no case for closing")
-            if _decision(row) == "DELETION_PENDING" and "cannot_prove" not in states:
-                raise BadInputError("every layer that answered can prove it; wait, the deletion goes on by itself")
-            if row["purged_at"] is None:
+            if row["closed_at"] is None and not closable(row["propagated_at"], findings):
+                raise BadInputError(
+                    f"nothing of deletion {receipt_id} is unproven, so there is nothing to close;"
+                    " it goes on by itself until the bytes are gone too"
+                )
+            if row["closed_at"] is None:
                 await connection.execute(
                     "update ops.erasure set close_asked_at = coalesce(close_asked_at, clock_timestamp())"
                     " where tombstone = $1",

@@ -121,7 +121,8 @@ class ReadPathProbe:
     """Asks the product itself, as an agent would: by exact text and by paraphrase.
 
     A hit is the id, or a living memory that says the same: key, polarity, numbers and value agree. Neighbours are
-    counted, and so is what the person said anew since. Of many versions a seeded sample is asked for, of `of`.
+    counted, and so is what the person said anew since, or lived on in its own right. Of many versions a seeded sample
+    is asked for, of `of`.
     """
 
     layer: ClassVar[str] = "read_path"
@@ -159,7 +160,7 @@ class ReadPathProbe:
 def _says_it(answer: Answer, question: Question) -> bool:
     if answer.memory_id in question.memories:
         return True
-    if answer.said_at > question.forgotten_at:
+    if answer.said_at > question.forgotten_at or answer.memory_id in question.spared:
         return False
     return any(
         (answer.claim.key, answer.claim.positive, answer.claim.scope)

@@ -1,12 +1,13 @@
 """What says a memory again goes with it, or is hidden with it, wherever it was said (R41, R42)."""
 
 from collections.abc import AsyncIterator
-from datetime import datetime
+from datetime import UTC, datetime
 
 import pytest
 
 from events.model import MemoryId, Outcome, Scope
 from services.wire.recall import ContextRequest
+from services.wire.receipts import What
 from services.wire.turns import TurnOutcome
 from tests.plant import Plant, planted
 
@@ -79,3 +80,27 @@ async def test_what_was_not_written_but_says_the_same_goes_too(
     assert word in (await recent(plant, scope, "s2", "what did we say?"))
     await forgotten(plant, scope, kept.memory_id)
     assert word not in (await recent(plant, scope, "s2", "what did we say?"))
+
+
+@pytest.mark.parametrize("said", ["I like jasmine tea.", "我喜欢茉莉花茶。"])
+@pytest.mark.parametrize("way", ["memory", "session"])
+async def test_an_equal_memory_that_was_said_anew_is_a_neighbour(plant: Plant, said: str, way: str) -> None:
+    """What waits of an older message is forgotten to the end beside the living memory of a newer one, which stays."""
+    scope, backend = await plant.person(), plant.composition.backend
+    late = datetime.now(UTC)
+    (first,) = (await say(plant, scope, "s1", said)).verdicts
+    await forgotten(plant, scope, first.memory_id)
+    (held,) = (await say(plant, scope, "s2", said, late)).verdicts
+    (anew,) = (await say(plant, scope, "s3", said, datetime.now(UTC))).verdicts
+    assert (held.outcome, anew.outcome) == (Outcome.HELD, "accepted")
+    if way == "memory":
+        receipt = await plant.forget(scope, held.memory_id)
+    else:
+        asked = await backend.forget_what(scope, What(session_id="s2"))
+        assert asked is not None
+        receipt = asked.receipt_id
+    await plant.follow()
+    shown = await plant.until(scope, receipt)
+    (path,) = [each for each in shown.layers if each.layer == "read_path"]
+    assert (path.state, path.checks["neighbours"] > 0) == ("absent", True)
+    assert set(await plant.recalled(scope, said)) == {anew.memory_id}
