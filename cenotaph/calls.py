@@ -267,9 +267,11 @@ def suspend(memory_id: UUID, *, suspended: bool) -> Call[answers.Suspension]:
     return Call("POST", f"/v1/memories/{memory_id}/{'suspend' if suspended else 'resume'}", answers.Suspension)
 
 
-def preview(what: What | str) -> Call[answers.ForgetPreview]:
-    """Show what a description means, or what would go with a message, a session or a kind."""
-    sent = {"description": what} if isinstance(what, str) else what.sent()
+def preview(what: What | UUID | str) -> Call[answers.ForgetPreview]:
+    """Show what a description means, or what would go with a memory, a message, a session or a kind."""
+    sent = (
+        what.sent() if isinstance(what, What) else {"description" if isinstance(what, str) else "memory_id": str(what)}
+    )
     return Call("POST", "/v1/forget/preview", answers.ForgetPreview, sent=sent)
 
 

@@ -160,8 +160,8 @@ class Cenotaph:
         """Use a memory again that was set aside."""
         return self._sender.send(calls.suspend(memory_id, suspended=False))
 
-    def preview(self, what: What | str) -> answers.ForgetPreview:
-        """Show what a description, a message, a session or a kind means, before anything is forgotten."""
+    def preview(self, what: What | UUID | str) -> answers.ForgetPreview:
+        """Show what a memory, a description, a message, a session or a kind means, before anything is forgotten."""
         return self._sender.send(calls.preview(what))
 
     def forget_described(self, description: str, digest: str) -> answers.ReceiptPage:
@@ -402,8 +402,8 @@ class AsyncCenotaph:
         """Use a memory again that was set aside."""
         return await self._sender.send(calls.suspend(memory_id, suspended=False))
 
-    async def preview(self, what: What | str) -> answers.ForgetPreview:
-        """Show what a description, a message, a session or a kind means, before anything is forgotten."""
+    async def preview(self, what: What | UUID | str) -> answers.ForgetPreview:
+        """Show what a memory, a description, a message, a session or a kind means, before anything is forgotten."""
         return await self._sender.send(calls.preview(what))
 
     async def forget_described(self, description: str, digest: str) -> answers.ReceiptPage:

@@ -19,7 +19,7 @@ from services.access.rights import TokenRole
 from services.forgetting.forget import Forgetter
 from services.forgetting.previews import Preview, Previews, whole_digest
 from services.forgetting.receipts import Receipts
-from services.forgetting.selection import wanted_of
+from services.forgetting.selection import Wanted, wanted_of
 from services.forgetting.suspend import Suspender
 from services.forgetting.where import Locations
 from services.recall.bounds import bound
@@ -150,6 +150,13 @@ class System:
     async def preview(self, scope: Scope, description: str, *, reader: TokenRole = TokenRole.AGENT) -> ForgetPreview:
         """Show what a description means and what forgetting it would touch."""
         return await self._shown(scope, await self.previews.preview(scope, description), reader)
+
+    async def preview_memory(
+        self, scope: Scope, memory_id: MemoryId, *, reader: TokenRole = TokenRole.AGENT
+    ) -> ForgetPreview | None:
+        """Show what would go with one memory."""
+        preview = await self.previews.preview_wanted(scope, Wanted("memory", memory_id))
+        return None if preview is None else await self._shown(scope, preview, reader)
 
     async def _shown(self, scope: Scope, preview: Preview, reader: TokenRole) -> ForgetPreview:
         shown = preview.meant[:_SHOWN]

@@ -96,9 +96,12 @@ def forget_whole(
 
 
 def _one(own: Cenotaph, memory_id: UUID, *, yes: bool) -> tuple[answers.Receipt, ...]:
-    """Show the memory, ask, and forget it."""
+    """Show the memory and what goes with it, ask, and forget it."""
     shown = own.memory(memory_id)
-    out.print(plain(f"{shown.kind}: {shown.content or 'already forgotten'}"))
+    if shown.status == "forgotten":
+        out.print(plain(f"{shown.kind}: already forgotten"))
+    else:
+        _tell(own.preview(memory_id))
     if not yes:
         typer.confirm("Forget this for good?", abort=True)
     return (own.forget(memory_id),)
@@ -109,6 +112,16 @@ def _many(own: Cenotaph, what: What | str, *, yes: bool) -> tuple[answers.Receip
     preview = own.preview(what)
     if isinstance(what, str) and not preview.memories:
         raise CenotaphError("nothing is remembered that this describes; see `cenotaph memories`")
+    _tell(preview)
+    if not yes:
+        typer.confirm("Forget all of this for good?", abort=True)
+    if isinstance(what, str):
+        return own.forget_described(what, preview.digest).receipts
+    return (own.forget_what(what, preview.digest),)
+
+
+def _tell(preview: answers.ForgetPreview) -> None:
+    """Show what would go, and what else that touches."""
     for each in preview.memories:
         fits = "" if each.score is None else f", fits {each.score:.2f}"
         out.print(plain(f"{each.kind}: {each.content}  ({each.versions} version(s){fits})"))
@@ -116,11 +129,8 @@ def _many(own: Cenotaph, what: What | str, *, yes: bool) -> tuple[answers.Receip
         f"{preview.total} memories and {preview.messages} messages of {len(preview.turns)} turns go;"
         f" {len(preview.siblings)} memories lose a source"
     )
-    if not yes:
-        typer.confirm("Forget all of this for good?", abort=True)
-    if isinstance(what, str):
-        return own.forget_described(what, preview.digest).receipts
-    return (own.forget_what(what, preview.digest),)
+    for sibling in preview.siblings:
+        out.print(f"stays without its source: {sibling}")
 
 
 def suspend(memory_id: Annotated[UUID, typer.Argument(help="The memory.", metavar="ID")], *, person: Person) -> None:

@@ -99,6 +99,12 @@ class Backend(Protocol):
         """Show what a description means; nothing is forgotten yet."""
         ...
 
+    async def preview_memory(
+        self, scope: Scope, memory_id: MemoryId, *, reader: TokenRole = TokenRole.AGENT
+    ) -> ForgetPreview | None:
+        """Show what would go with one memory; nothing is forgotten yet."""
+        ...
+
     async def forget_described(self, scope: Scope, description: str, digest: str) -> ReceiptPage:
         """Forget what a preview showed.
 

@@ -91,9 +91,11 @@ class Previews:
         return replace(preview, siblings=_known(preview.siblings, stream, scope))
 
     async def preview_wanted(self, scope: Scope, wanted: Wanted) -> Preview | None:
-        """Show what would go with a message, a session or a kind; None where there is nothing such, or it went."""
+        """Show what would go with a memory, a message, a session or a kind; None where there is none, or it went."""
         async with self._reader.transaction(scope.person) as connection:
             stream = await read_stream(connection, scope, memory_stream(scope.subject_id))
+            if wanted.scope == "memory" and wanted.target not in reached(stream, scope):
+                return None
             selected = await select(connection, scope, stream, wanted)
         if selected is None or not selected.anew:
             return None

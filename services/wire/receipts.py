@@ -45,8 +45,9 @@ class ForgetRequest(What):
 
 
 class PreviewRequest(What):
-    """See what would be forgotten: what a description means, a message, a session or a kind; exactly one is named."""
+    """See what would be forgotten: a memory, what a description means, a message, a session or a kind; one is named."""
 
+    memory_id: MemoryId | None = None
     description: Query | None = None
 
 

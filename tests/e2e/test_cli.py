@@ -151,9 +151,11 @@ def test_remember_recall_forget(up: Up) -> None:
 
 
 def test_forgetting_asks_first(up: Up) -> None:
-    """Without `--yes` and without an answer nothing is forgotten; an unknown id is one line, not a traceback."""
+    """Without `--yes` and an answer nothing is forgotten, only shown what would go; an unknown id is one line."""
     (held,) = memories(up, status="held")
-    assert run(up.env, "forget", str(held.memory_id)).returncode == 1
+    asked = run(up.env, "forget", str(held.memory_id))
+    assert asked.returncode == 1
+    assert re.search(r"1 memories and \d+ messages of 1 turns go; 0 memories lose a source", asked.stdout)
     assert memories(up, status="held") == [held]
     done = run(up.env, "forget", "00000000-0000-4000-8000-000000000000", "--yes")
     assert done.returncode == 1

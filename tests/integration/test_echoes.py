@@ -104,3 +104,17 @@ async def test_an_equal_memory_that_was_said_anew_is_a_neighbour(plant: Plant, s
     (path,) = [each for each in shown.layers if each.layer == "read_path"]
     assert (path.state, path.checks["neighbours"] > 0) == ("absent", True)
     assert set(await plant.recalled(scope, said)) == {anew.memory_id}
+
+
+async def test_the_preview_of_one_memory_says_what_goes_with_it(plant: Plant) -> None:
+    """It counts every message that says it and names what rests on one of them; a forgotten or foreign one has none."""
+    scope, backend = await plant.person(), plant.composition.backend
+    both = "请记住：我喜欢北京烤鸭。请记住：我的工位在三楼靠窗。"
+    duck, desk = (each.memory_id for each in (await say(plant, scope, "s1", both)).verdicts)
+    await say(plant, scope, "s2", "请记住：我喜欢北京烤鸭。")
+    shown = await backend.preview_memory(scope, duck)
+    assert shown is not None
+    assert (shown.total, shown.messages, len(shown.turns), shown.siblings) == (1, 2, 2, (desk,))
+    assert await backend.preview_memory(await plant.person(), duck) is None
+    await forgotten(plant, scope, duck)
+    assert await backend.preview_memory(scope, duck) is None

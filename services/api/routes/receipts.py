@@ -27,6 +27,7 @@ router = APIRouter(tags=["forgetting"], responses=problems(*ANY_PROBLEMS, HTTPSt
 _PREVIEWS: Examples = {
     "zh": {"description": "我喝咖啡的口味"},
     "en": {"description": "everything about my band"},
+    "one memory": {"memory_id": "0195f3a0-7c1e-7d53-9b1a-2f6f3f1f9a10"},
     "a session": {"session_id": "s-2026-08-01"},
 }
 _CONFIRMATIONS: Examples = {"zh": {"description": "我喝咖啡的口味", "digest": "3a" * 32}}
@@ -72,10 +73,13 @@ async def preview_forget(
     request: Annotated[PreviewRequest, Depends(body(PreviewRequest))],
     door: TheDoor,
 ) -> ForgetPreview:
-    """Show which memories would go with a description, message, session or kind, and what else that would touch."""
+    """Show which memories would go with one, a description, message, session or kind, and what else that touches."""
     if request.description is not None:
         return await door.backend.preview(scope, request.description, reader=reader)
-    preview = await door.backend.preview_what(scope, request, reader=reader)
+    if request.memory_id is not None:
+        preview = await door.backend.preview_memory(scope, request.memory_id, reader=reader)
+    else:
+        preview = await door.backend.preview_what(scope, request, reader=reader)
     if preview is None:
         raise not_found("thing to forget")
     return preview

@@ -217,6 +217,12 @@ class RecordingBackend:
         meant = (MeantView(**view().model_dump(), score=0.6, versions=1),) if self._sees(scope) else ()
         return ForgetPreview(memories=meant, siblings=(), turns=("t-1",), messages=1, total=len(meant), digest=DIGEST)
 
+    async def preview_memory(
+        self, scope: Scope, memory_id: MemoryId, *, reader: TokenRole = TokenRole.AGENT
+    ) -> ForgetPreview | None:
+        """Mean the one memory there is."""
+        return await self.preview(scope, "any", reader=reader) if memory_id == MEMORY else None
+
     async def forget_what(self, scope: Scope, what: What, digest: str | None = None) -> ReceiptView | None:
         """Answer a pending receipt, to the digest of the preview only."""
         self._called("forget_what", scope, what, digest)
