@@ -13,6 +13,7 @@ from events.keychain import Introduction, introduce
 from events.keyfile import key_file
 from events.merkle import EMPTY_ROOT
 from events.note import Checkpoint, Note, NoteSigner, VerifierKey
+from events.origins import own
 from events.place import Place
 from events.postgres import Connection, Database
 from events.proof import consistency_spans, cover, prove, verify_consistency
@@ -26,23 +27,24 @@ COSIGNATURES = "cosignatures"
 _LOCK = "select pg_advisory_xact_lock(hashtextextended('log.checkpoint', 0))"
 _LAST = "select note from log.checkpoint order by size desc limit 1"
 _COVERAGE = """
-select h.size - coalesce(c.size, 0) as uncovered, c.written_at
-from log.head h left join (select size, written_at from log.checkpoint order by size desc limit 1) c on true
+select h.size - c.size as uncovered, k.written_at
+from log.head h cross join log.copied c left join log.checkpoint k on k.size = c.size
 """
+_COPIED = "update log.copied set size = $1 where size < $1"
 
 
 @dataclass(frozen=True, slots=True)
 class Coverage:
-    """When the last checkpoint was signed, None where none was, and how many sealed events no checkpoint covers."""
+    """When the last checkpoint in the second place was signed, None where none is; how many events lie behind it."""
 
     signed_at: datetime | None
     uncovered: int
 
 
 async def coverage(connection: Connection) -> Coverage:
-    """Say how far the signed checkpoints reach; what lies behind them is the operator's word (R5)."""
+    """Say how far the checkpoints reach that the second place has; what lies behind is the operator's word (R5)."""
     row = await connection.fetchrow(_COVERAGE)
-    assert row is not None, "the head row is made with the schema"  # noqa: S101 - narrows the type
+    assert row is not None, "both rows are made with the schema"  # noqa: S101 - narrows the type
     return Coverage(row["written_at"], row["uncovered"])
 
 
@@ -72,7 +74,7 @@ class Checkpointer:
 
     Args:
         database: a pool under `cenotaph_sealer`.
-        place: the second place.
+        place: the second place; the log's own part of it is found by what the log says.
         keys: the folder of key files; the key in force lies there as `checkpoints-N.key`.
     """
 
@@ -83,7 +85,7 @@ class Checkpointer:
         self._pushed = 0
 
     async def behind(self) -> int:
-        """Say how many sealed events no checkpoint covers yet."""
+        """Say how many sealed events no checkpoint in the second place covers yet."""
         async with self._database.connection() as connection:
             return (await coverage(connection)).uncovered
 
@@ -92,7 +94,7 @@ class Checkpointer:
 
         Raises:
             TamperError: the head does not extend the last checkpoint, or the second place holds something else.
-            CenotaphError: the signing key is not in the key folder.
+            CenotaphError: the signing key is not in the key folder, or this is not the second place of the log.
         """
         async with self._database.transaction() as connection:
             await connection.execute(_LOCK)
@@ -191,29 +193,33 @@ class Checkpointer:
     async def _push(self) -> None:
         """Copy to the second place what it lacks; the first time that may be what an earlier process left."""
         async with self._database.connection() as connection:
+            place = await own(connection, self._place)
             introductions = await connection.fetch("select number, note from log.signing_key order by number")
             rows = await connection.fetch("select size from log.checkpoint where size > $1 order by size", self._pushed)
         for row in introductions:
-            await self._put(signing_key_name(row["number"]), row["note"])
+            await _put(place, signing_key_name(row["number"]), row["note"])
         if missing := {checkpoint_name(row["size"]): row["size"] for row in rows}:
             if not self._pushed:
-                there = await asyncio.to_thread(lambda: set(self._place.names(CHECKPOINTS)))
+                there = await asyncio.to_thread(lambda: set(place.names(CHECKPOINTS)))
                 missing = {name: size for name, size in missing.items() if name not in there}
             for name, size in missing.items():
                 async with self._database.connection() as connection:
                     note = await connection.fetchval("select note from log.checkpoint where size = $1", size)
-                await self._put(name, note)
+                await _put(place, name, note)
+            async with self._database.connection() as connection:
+                await connection.execute(_COPIED, rows[-1]["size"])
             self._pushed = rows[-1]["size"]
 
-    async def _put(self, name: str, note: str) -> None:
-        content = note.encode()
-        if await asyncio.to_thread(self._place.put, name, content):
-            return
-        if await asyncio.to_thread(self._place.get, name) != content:
-            raise TamperError(
-                f"the second place holds another {name} than the log; is it the place of another log?"
-                " Give each log a place of its own, or run `cenotaph audit verify`"
-            )
+
+async def _put(place: Place, name: str, note: str) -> None:
+    content = note.encode()
+    if await asyncio.to_thread(place.put, name, content):
+        return
+    if await asyncio.to_thread(place.get, name) != content:
+        raise TamperError(
+            f"the second place holds another {name} than the log; is it the place of another log?"
+            " Give each log a place of its own, or run `cenotaph audit verify`"
+        )
 
 
 def _head_of(note: str) -> _Head:

@@ -56,10 +56,16 @@ async def plainly_owned(endpoints: Endpoints) -> Endpoints:
 
 
 @asynccontextmanager
-async def fresh(plant: Plant, data: Path, *, plain: bool = False) -> AsyncIterator[Composition]:
-    """Run empty servers beside a copy of the second place of another system; `plain`: owned by no superuser."""
-    place = data.with_name(f"{data.name}-second-place")
-    await asyncio.to_thread(shutil.copytree, plant.composition.settings.second_place, place)
+async def fresh(
+    plant: Plant, data: Path, *, plain: bool = False, replacing: bool = False
+) -> AsyncIterator[Composition]:
+    """Run empty servers beside a copy of the second place of another system, or in that place itself (`replacing`).
+
+    `plain`: owned by no superuser.
+    """
+    place = plant.composition.settings.second_place
+    if not replacing:
+        place = await asyncio.to_thread(shutil.copytree, place, data.with_name(f"{data.name}-second-place"))
     settings = load_settings(data=data, second_place=place)
     with Embedded(settings) as embedded:
         endpoints = await plainly_owned(embedded.endpoints) if plain else embedded.endpoints
@@ -73,10 +79,10 @@ async def fresh(plant: Plant, data: Path, *, plain: bool = False) -> AsyncIterat
 
 @asynccontextmanager
 async def brought_back(
-    plant: Plant, chosen: Chosen, data: Path, *, plain: bool = False
+    plant: Plant, chosen: Chosen, data: Path, *, plain: bool = False, replacing: bool = False
 ) -> AsyncIterator[tuple[Plant, Done]]:
     """Restore, and run what was restored as a planted system."""
-    async with fresh(plant, data, plain=plain) as composition:
+    async with fresh(plant, data, plain=plain, replacing=replacing) as composition:
         done = await restore(composition.target, chosen, lambda _step: lambda _done, _of: None)
         sealing = asyncio.create_task(seal(Sealer(composition.log("sealer"))))
         try:

@@ -82,6 +82,12 @@ create table log.checkpoint (
   note       text not null,
   written_at timestamptz not null default clock_timestamp()
 );
+-- every checkpoint up to this size has reached the second place
+create table log.copied (
+  one  boolean primary key default true check (one),
+  size bigint not null
+);
+insert into log.copied (size) values (0);
 create table log.signing_key (
   number     integer primary key check (number >= 0),
   note       text not null,
@@ -336,6 +342,8 @@ grant select on log.event, log.sealed, log.node, log.head, log.unsealed to cenot
 grant update on log.head to cenotaph_sealer;
 grant insert on log.sealed, log.node to cenotaph_sealer;
 grant select, insert on log.checkpoint, log.signing_key to cenotaph_sealer;
+grant select, update on log.copied to cenotaph_sealer;
+grant select on log.copied to cenotaph_reader;
 grant select on log.checkpoint, log.signing_key to cenotaph_prober;
 grant select (size, written_at) on log.checkpoint to cenotaph_reader;
 grant delete on log.unsealed to cenotaph_sealer;

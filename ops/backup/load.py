@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import islice
 from pathlib import Path
-from typing import Final
 from uuid import UUID
 
 from events import failpoint
@@ -14,6 +13,7 @@ from events.envelope import Command, NewEvent
 from events.errors import TamperError
 from events.log import append
 from events.model import CommandId, Restored
+from events.origins import STREAM
 from events.postgres import Connection
 from ops.backup.copyfile import HEADER, TRAILER, Row, encode, rows_of
 from ops.backup.manifest import Listed, Manifest
@@ -23,10 +23,8 @@ from services.audit.reading import Progress, check
 from services.forgetting.second_place import Tombstones
 from services.remembering.policies import SYSTEM
 
-STREAM: Final = "system/restored"
-
 _ACTOR = "restore"
-_OWN = frozenset({"log.checkpoint", "log.signing_key"})  # of the old origin; they lie in the second place
+_OWN = frozenset({"log.checkpoint", "log.copied", "log.signing_key"})  # of the old origin; they lie in the second place
 _SEALED = frozenset({"ciphertext", "key_id"})
 _WHOSE = frozenset({"key_id", "subject_id", "tenant_id"})
 _AT_ONCE = 500

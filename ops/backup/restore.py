@@ -14,18 +14,17 @@ from uuid import UUID, uuid4, uuid5
 from events import failpoint
 from events.checkpointer import Checkpointer
 from events.errors import BadInputError, CenotaphError, TamperError
-from events.keychain import KeyChain
 from events.log import read_last
 from events.model import Restored
 from events.note import Checkpoint, Note
-from events.origins import begin, origins
+from events.origins import STREAM, begin
 from events.place import Place
 from events.postgres import Connection, Database
 from events.provider import Provider
 from events.sealer import Sealer
 from ops.backup import wall
 from ops.backup.keypart import read_keys
-from ops.backup.load import STREAM, Loading
+from ops.backup.load import Loading
 from ops.backup.manifest import Manifest
 from ops.backup.proof import Proof
 from ops.backup.write import REVISION
@@ -33,7 +32,7 @@ from projections.follower import Follower
 from projections.model import Projection
 from services.audit.evidence import Evidence, Source, Trust, judge
 from services.audit.faults import Faults
-from services.audit.reading import Progress, copies
+from services.audit.reading import Progress, copies, part_of
 from services.forgetting.second_place import Tombstones
 from services.remembering.policies import SYSTEM
 
@@ -168,8 +167,8 @@ async def restore(target: Target, chosen: Chosen, shown: Callable[[str], Progres
     failpoint.hit("restore.unlocked")
     while await Sealer(target.log).seal():
         pass
-    place = begin(target.place, restore_id, chosen.manifest.backup_id, chosen.manifest.origin)
-    await Checkpointer(target.log, place, target.keys).write()
+    begin(target.place, restore_id, chosen.manifest.backup_id, chosen.manifest.origin)
+    await Checkpointer(target.log, target.place, target.keys).write()
     failpoint.hit("restore.begun")
     for name, projection in target.projections.items():
         await Follower(projection, target.log).rebuild(shown(name))
@@ -247,21 +246,19 @@ async def _done(connection: Connection, chosen: Chosen, probed: int) -> Done:
 
 def _evidence(place: Place, manifest: Manifest) -> tuple[Evidence, int]:
     """Judge what the second place has of this log up to the backup; say how many more events it knows of."""
-    for origin in origins(place):
-        there = copies(origin)
-        chain, _ = KeyChain.follow(there.introductions)
-        if chain.first is None or chain.first.name != manifest.origin:
-            continue
-        sizes = [(Checkpoint.parse(Note.parse(note).text).size, note) for _, note in there.checkpoints]
-        known = [(Source.PLACE, note) for size, note in sizes if size <= manifest.size]
-        faults = Faults()
-        evidence = judge(
-            dict.fromkeys((Source.LOG, Source.PLACE), there.introductions), known, Trust(), faults, partial=True
+    part = part_of(place, manifest.origin)
+    if part is None:
+        raise CenotaphError(
+            f"the second place does not know {manifest.origin}; only there it says what was forgotten since the backup,"
+            " and nothing is restored without it: name it with CENOTAPH_SECOND_PLACE"
         )
-        if faults.total:
-            raise TamperError(f"what the second place has of this log does not hold: {faults.in_order()[0]}")
-        return evidence, max((size - manifest.size for size, _ in sizes if size > manifest.size), default=0)
-    raise CenotaphError(
-        f"the second place does not know {manifest.origin}; only there it says what was forgotten since the backup, and"
-        " nothing is restored without it: name it with CENOTAPH_SECOND_PLACE"
+    there = copies(part)
+    sizes = [(Checkpoint.parse(Note.parse(note).text).size, note) for _, note in there.checkpoints]
+    known = [(Source.PLACE, note) for size, note in sizes if size <= manifest.size]
+    faults = Faults()
+    evidence = judge(
+        dict.fromkeys((Source.LOG, Source.PLACE), there.introductions), known, Trust(), faults, partial=True
     )
+    if faults.total:
+        raise TamperError(f"what the second place has of this log does not hold: {faults.in_order()[0]}")
+    return evidence, max((size - manifest.size for size, _ in sizes if size > manifest.size), default=0)

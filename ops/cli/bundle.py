@@ -6,7 +6,6 @@ from typing import Annotated
 
 import typer
 
-from events.origins import current
 from events.place import Folder
 from ops import logs
 from ops.cli.options import Json, Place
@@ -16,7 +15,7 @@ from ops.cli.verify import Believed, Progress, progress_of, show
 from services.audit import check as checking
 from services.audit import export as exporting
 from services.audit.export import Exported
-from services.audit.reading import copies, snapshot
+from services.audit.reading import copies_of, snapshot
 
 
 def export(
@@ -33,7 +32,7 @@ def export(
     async def run(progress: Progress) -> Exported:
         database = log_of(settings, "prober")
         try:
-            there = copies(current(Folder(settings.second_place)))
+            there = await copies_of(database, Folder(settings.second_place))
             async with snapshot(database) as connection:
                 return await exporting.export(connection, there, file, (first, last), progress)
         finally:

@@ -19,7 +19,7 @@ from events.errors import BadInputError, CenotaphError, TamperError
 from ops import logs
 from ops.cli.options import Json, Person
 from ops.cli.output import out, print_json, print_table
-from ops.cli.places import find_door, memory, settings_of
+from ops.cli.places import find_door, memory, require_outside, settings_of
 
 exports = typer.Typer(help="Write memories to a file, and check such files later.", no_args_is_help=True)
 
@@ -41,10 +41,7 @@ def write(
     sensitive classes. Later deletions name this export; `cenotaph export check FILE` says what has been forgotten.
     """
     logs.configure("warning")
-    settings = settings_of(person.data)
-    kept = (settings.data, settings.keys, settings.second_place)
-    if any(file.resolve().is_relative_to(folder.resolve()) for folder in kept):
-        raise CenotaphError(f"{file} lies in a folder of cenotaph itself; name a place outside {settings.data}")
+    require_outside(settings_of(person.data), file)
     with _door(person, everybody=everybody) as door, _private(file) as to:
         for line in door.export(purpose):
             to.write(line)

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from cenotaph.calls import UNBOUND, Bounds
 from cenotaph.client import AsyncCenotaph, Cenotaph, TokenRole
-from events.errors import CenotaphError
+from events.errors import BadInputError, CenotaphError
 from events.postgres import Database
 from ops.cli.options import Door, Person, Tenant
 from ops.embedded import Endpoints
@@ -19,6 +19,18 @@ def settings_of(data: Path | None, **values: object) -> Settings:
     """Read the settings, with a data directory from the command line."""
     given = {name: value for name, value in {"data": data, **values}.items() if value is not None}
     return load_settings(**given)
+
+
+def require_outside(settings: Settings, *paths: Path) -> None:
+    """See that what leaves the installation does not lie in it, to be lost or searched with it.
+
+    Raises:
+        BadInputError: a path lies in the data directory, the key folder or the second place.
+    """
+    kept = (settings.data, settings.keys, settings.second_place)
+    for path in paths:
+        if any(path.resolve().is_relative_to(folder.resolve()) for folder in kept):
+            raise BadInputError(f"{path} lies in a folder of cenotaph itself; name a place outside {settings.data}")
 
 
 def tenant_key(settings: Settings) -> Path:

@@ -85,11 +85,12 @@ async def establish(composition: Composition) -> None:
     """Bring the schema up to date and make the default tenant the first time.
 
     Raises:
-        CenotaphError: a restore into it has not ended.
+        CenotaphError: a restore into it has not ended, or the second place is another log's.
         UnavailableError: a cluster does not answer.
     """
     await composition.require_whole()
     await composition.migrate()
+    await composition.require_own_place(None)
     path = tenant_key(composition.settings)
     if not path.exists():
         _, key = await composition.create_tenant()

@@ -10,13 +10,13 @@ import typer
 from events.checkpointer import Checkpointer, cosignature_name
 from events.errors import BadInputError
 from events.note import Checkpoint, Note, VerifierKey
-from events.origins import current
 from events.place import Folder
 from ops import logs
 from ops.cli.options import Place
 from ops.cli.output import out
 from ops.cli.places import log_of, settings_of
 from services.audit.offline import read_notes
+from services.audit.reading import part_of
 
 Made = TypeVar("Made")
 
@@ -42,11 +42,14 @@ def cosign(
     logs.configure("warning")
     (raw,) = read_notes([note])
     found, trusted = Note.parse(raw), VerifierKey.parse(witness)
-    size = Checkpoint.parse(found.text).size
+    checkpoint = Checkpoint.parse(found.text)
     if (at := found.cosigned_by(trusted)) is None:
         raise BadInputError(f"{note.name} has no line by {trusted.name} that holds")
-    current(Folder(settings_of(place.data).second_place)).put(cosignature_name(size, trusted), raw.encode())
-    out.print(f"[green]kept[/] {trusted.name} vouches for {size} events, seen at {at:%Y-%m-%d %H:%M:%S} UTC")
+    part = part_of(Folder(settings_of(place.data).second_place), checkpoint.origin)
+    if part is None:
+        raise BadInputError(f"the second place does not know {checkpoint.origin}, whose checkpoint {note.name} is")
+    part.put(cosignature_name(checkpoint.size, trusted), raw.encode())
+    out.print(f"[green]kept[/] {trusted.name} vouches for {checkpoint.size} events, seen at {at:%Y-%m-%d %H:%M:%S} UTC")
 
 
 def _ask(place: Place, what: Callable[[Checkpointer], Awaitable[Made]]) -> Made:
@@ -56,7 +59,7 @@ def _ask(place: Place, what: Callable[[Checkpointer], Awaitable[Made]]) -> Made:
     async def run() -> Made:
         database = log_of(settings, "sealer")
         try:
-            return await what(Checkpointer(database, current(Folder(settings.second_place)), settings.keys))
+            return await what(Checkpointer(database, Folder(settings.second_place), settings.keys))
         finally:
             await database.close()
 

@@ -11,7 +11,6 @@ from typing import Annotated
 import typer
 from rich.text import Text
 
-from events.origins import current
 from events.place import Folder
 from ops import logs
 from ops.cli.options import Json, Place
@@ -20,7 +19,7 @@ from ops.cli.places import log_of, settings_of
 from services.audit import reading
 from services.audit.evidence import Trust
 from services.audit.offline import read_notes, trust_in
-from services.audit.reading import copies, snapshot
+from services.audit.reading import copies_of, snapshot
 from services.audit.report import Report
 
 Progress = Callable[[int, int], None]
@@ -59,7 +58,7 @@ def verify(*, believed: Believed, place: Place, json: Json = False) -> None:
     async def run(progress: Progress) -> Report:
         database = log_of(settings, "prober")
         try:
-            there = copies(current(Folder(settings.second_place)), held)
+            there = await copies_of(database, Folder(settings.second_place), held)
             async with snapshot(database) as connection:
                 return await reading.verify(connection, there, trust, progress)
         finally:

@@ -7,7 +7,6 @@ from functools import cached_property
 from events.checkpointer import Checkpointer
 from events.errors import UnavailableError
 from events.model import Scope
-from events.origins import current
 from events.provider import FileProvider
 from ops.backup.proof import Proof
 from ops.backup.restore import Target
@@ -201,7 +200,7 @@ class Erasing(Services):
     @property
     def backed_up(self) -> Sources:
         """What a backup is taken of; takes the owner of both clusters."""
-        place, keys = current(self.second_place), self.settings.keys
+        place, keys = self.second_place, self.settings.keys
         return Sources(self.log(None), self._vault_owner, FileProvider(keys), Checkpointer(self.log(None), place, keys))
 
     @property

@@ -3,7 +3,6 @@
 from functools import cached_property
 
 from events.checkpointer import Checkpointer
-from events.origins import current
 from ops.composition.stores import Stores
 from projections.facts import Facts
 from projections.index import IndexReader
@@ -75,4 +74,4 @@ class ReadModels(Stores):
     @property
     def checkpointer(self) -> Checkpointer:
         """Signs the log's head."""
-        return Checkpointer(self.log("sealer"), current(self.second_place), self.settings.keys)
+        return Checkpointer(self.log("sealer"), self.second_place, self.settings.keys)

@@ -1,6 +1,6 @@
 """The connections of a process: pools, vault, vector index, queue, models."""
 
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from datetime import time, timedelta
 from functools import cached_property
@@ -11,6 +11,7 @@ from redis.exceptions import RedisError
 from events.errors import UnavailableError
 from events.leases import AHEAD
 from events.log import EventLog
+from events.origins import own
 from events.place import Folder, Place
 from events.postgres import Database
 from events.provider import FileProvider
@@ -31,6 +32,7 @@ from workers.jobs import Jobs
 
 Closer = Callable[[], Awaitable[None]]
 _SIGN_S = 2.0
+_PLACED = {"seal": "sealer", "erase": "eraser"}  # the parts that write to the second place, and how they log in
 
 
 @dataclass
@@ -66,17 +68,29 @@ class Stores:
         async with self.log(None).connection() as connection:
             await wall.require_none(connection)
 
-    async def check(self, parts: Iterable[str]) -> None:
+    async def require_own_place(self, role: str | None) -> None:
+        """See that the second place is that of this log, before anything is written to it.
+
+        Raises:
+            CenotaphError: it is not.
+        """
+        async with self.log(role).connection() as connection:
+            await own(connection, self.second_place)
+
+    async def check(self, parts: Collection[str]) -> None:
         """See whether both clusters have the schema that these parts need, as far as they may log in.
 
         Raises:
-            CenotaphError: one has not, or lets them not in; says what to do.
+            CenotaphError: one has not, or lets them not in, or the second place is another log's; says what to do.
         """
         held = logins_of(parts)
         for role in held.log:
             await check(self.log(role), "log")
         for role in held.vault:
             await check(self._pool(self.endpoints.vault_url, f"vault_{role}"), "vault")
+        for part in parts:
+            if part in _PLACED:
+                await self.require_own_place(_PLACED[part])
 
     async def close(self) -> None:
         """Close everything that was built, newest first."""

@@ -36,9 +36,13 @@ class RequestMetrics:
         self._epoch = Gauge(
             "cenotaph_oldest_key_epoch_age_seconds", "Age of the oldest epoch of the vault's keys.", registry=registry
         )
-        self._signed = Gauge("cenotaph_checkpoint_age_seconds", "Age of the last signed checkpoint.", registry=registry)
+        self._signed = Gauge(
+            "cenotaph_checkpoint_age_seconds", "Age of the last checkpoint in the second place.", registry=registry
+        )
         self._uncovered = Gauge(
-            "cenotaph_events_without_checkpoint", "Sealed events that no signed checkpoint covers.", registry=registry
+            "cenotaph_events_without_checkpoint",
+            "Sealed events that no checkpoint in the second place covers.",
+            registry=registry,
         )
         self._deletions = Gauge("cenotaph_deletions", "Deletions not proven yet.", ("waiting_for",), registry=registry)
         self._deletion_age = Gauge(

@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from events.checkpointer import CHECKPOINTS, COSIGNATURES, SIGNING_KEYS
 from events.envelope import StoredEvent, stored
 from events.errors import TamperError
+from events.keychain import KeyChain
+from events.origins import origins, own
 from events.place import Place
 from events.postgres import Connection, Database
 from services.audit.envelopes import keys_of_stone, targets_of
@@ -54,18 +56,43 @@ class Copies:
 
 def copies(place: Place, held: Sequence[str] = ()) -> Copies:
     """Read the second place. Do so before the log: a checkpoint that is younger than the snapshot would not fit it."""
-
-    def notes(kind: str) -> Iterator[str]:
-        return ((place.get(name) or b"").decode("utf-8", "replace") for name in place.names(kind))
-
     return Copies(
-        tuple(notes(SIGNING_KEYS)),
+        tuple(_notes(place, SIGNING_KEYS)),
         (
-            *((Source.PLACE, note) for note in notes(CHECKPOINTS)),
-            *((Source.WITNESS, note) for note in notes(COSIGNATURES)),
+            *((Source.PLACE, note) for note in _notes(place, CHECKPOINTS)),
+            *((Source.WITNESS, note) for note in _notes(place, COSIGNATURES)),
             *((Source.HELD, note) for note in held),
         ),
     )
+
+
+async def copies_of(database: Database, place: Place, held: Sequence[str] = ()) -> Copies:
+    """Read what the second place has of one log, which says itself which part is its own; otherwise like `copies`.
+
+    Args:
+        database: the log, as a role that may read it.
+        place: the second place.
+        held: checkpoints the auditor held already.
+
+    Raises:
+        CenotaphError: it is not the second place of this log.
+    """
+    async with database.connection() as connection:
+        part = await own(connection, place)
+    return copies(part, held)
+
+
+def part_of(place: Place, origin: str) -> Place | None:
+    """Find the part of the second place in which an origin of that name signs; None where there is none."""
+    for part in origins(place):
+        chain, _ = KeyChain.follow(tuple(_notes(part, SIGNING_KEYS)))
+        if chain.first is not None and chain.first.name == origin:
+            return part
+    return None
+
+
+def _notes(place: Place, kind: str) -> Iterator[str]:
+    return ((place.get(name) or b"").decode("utf-8", "replace") for name in place.names(kind))
 
 
 @asynccontextmanager

@@ -370,6 +370,26 @@ def test_an_auditor_verifies_with_and_without_access(up: Up, tmp_path: Path) -> 
     assert "Traceback" not in foreign.stderr
 
 
+def test_a_backup_is_tried_while_the_log_lives(up: Up, tmp_path: Path) -> None:
+    """Both parts lie apart and outside; a restore asks which it is; a drill leaves the living second place alone."""
+    folder, keys, place = str(tmp_path / "log"), str(tmp_path / "keys"), up.data / "second-place"
+    inside = run(up.env, "backup", str(up.data / "log"), "--keys", keys)
+    within = run(up.env, "backup", folder, "--keys", f"{folder}/keys")
+    assert (inside.returncode, within.returncode) == (1, 1)
+    assert "lies in a folder of cenotaph" in inside.stderr
+    assert "keep the keys apart" in within.stderr
+    assert "backed up" in ok(up.env, "backup", folder, "--keys", keys)
+    drill = environment(tmp_path / "drill", CENOTAPH_SECOND_PLACE=str(place))
+    unsaid = run(drill, "restore", folder, "--keys", keys)
+    assert unsaid.returncode == 1
+    assert "say which" in unsaid.stderr
+    assert "nothing was written" in ok(drill, "restore", folder, "--keys", keys, "--drill", timeout=300)
+    assert [each.name for each in (tmp_path / "drill" / "second-place" / "origins").iterdir()]
+    assert not (place / "origins").exists()
+    assert not (place / "restored").exists()
+    assert json.loads(ok(up.env, "audit", "verify", "--json"))["ok"]
+
+
 def test_an_embedded_server_that_dies_is_revived(up: Up) -> None:
     """A killed server is started again, and the system goes on."""
     # macOS has no /proc; ps is everywhere

@@ -1,7 +1,8 @@
 """Backups of a living system: what is refused before anything is touched, what receipts say, how keys end."""
 
 import shutil
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -17,8 +18,12 @@ from ops.backup.kept import backups, drop
 from ops.backup.keypart import read_keys
 from ops.backup.manifest import NAME, Manifest
 from ops.backup.restore import choose, restore
+from ops.composition import Composition
+from services.audit.evidence import Trust
+from services.audit.faults import Fault
+from services.audit.reading import copies_of, snapshot, verify
 from services.forgetting.backups import SECRET, BackupKeys
-from tests.backups import LIFE, chosen_of, keys_of, take
+from tests.backups import LIFE, brought_back, chosen_of, keys_of, take
 from tests.plant import Plant, planted
 
 
@@ -183,3 +188,43 @@ async def test_the_keys_of_a_backup_end_at_their_time(taken: Taken, tmp_path: Pa
     provider = FileProvider(tmp_path)
     with pytest.raises(CenotaphError, match="were destroyed"):
         _ = [each async for each in read_keys(keys_of(folder), manifest, provider, manifest.backup_id, frozenset())]
+
+
+async def test_a_log_keeps_to_its_own_origin_whatever_lies_in_the_place(taken: Taken, tmp_path: Path) -> None:
+    """A restore in the second place of a log that lives takes nothing from it: started anew, both sign and verify."""
+    plant = taken.plant
+    chosen = chosen_of(plant, taken.folder)
+    async with brought_back(plant, chosen, tmp_path / "new", replacing=True) as (restored, _):
+        for each in (plant, restored):
+            await each.remember(await each.person(), "Remember: I play the cello.", "Noted.")
+            await each.sealed()
+            assert await started_anew(each.composition) == []
+        settings = restored.composition.settings.model_copy(update={"second_place": tmp_path / "none"})
+        async with closing(Composition(settings, restored.composition.endpoints)) as astray:
+            with pytest.raises(CenotaphError, match="does not know restore"):
+                await astray.require_own_place(None)
+            with pytest.raises(CenotaphError, match="does not know restore"):
+                await astray.check(["seal"])
+        assert not (tmp_path / "none").exists()
+
+
+@asynccontextmanager
+async def closing(composition: Composition) -> AsyncIterator[Composition]:
+    try:
+        yield composition
+    finally:
+        await composition.close()
+
+
+async def started_anew(composition: Composition) -> Sequence[Fault]:
+    """Sign and verify as processes do that have just started; return what is wrong."""
+    async with closing(Composition(composition.settings, composition.endpoints)) as started:
+        await started.require_own_place(None)
+        await started.checkpointer.write()
+        assert await started.checkpointer.behind() == 0
+        prober = started.log("prober")
+        there = await copies_of(prober, started.second_place)
+        async with snapshot(prober) as connection:
+            report = await verify(connection, there, Trust())
+        assert report.checkpoints > 0
+        return report.faults

@@ -70,14 +70,18 @@ class Away(Folder):
 
 
 async def test_a_second_place_that_was_away_gets_everything_later(lab: LogLab) -> None:
-    """What was signed while the second place was away is copied by the next process that writes."""
+    """What was signed while the second place was away counts as uncovered until the next process copies it."""
     away = Checkpointer(lab.sealer, Away(lab.folder / "second"), lab.folder / "keys")
     for _ in range(2):
         await lab.grow(3)
         with pytest.raises(OSError, match="note"):
             await away.write()
     assert names(lab, "checkpoints") == []
+    assert await away.behind() == 6
+    async with lab.sealer.connection() as connection:
+        assert (await coverage(connection)).signed_at is None
     await lab.checkpointer.write()
+    assert await away.behind() == 0
     assert len(names(lab, "checkpoints")) == len(await notes_of(lab.owner)) == 2
 
 
@@ -108,6 +112,7 @@ async def test_the_place_of_another_log_is_refused(lab: LogLab) -> None:
     await lab.grow(1)
     with pytest.raises(TamperError, match="is it the place of another log"):
         await lab.checkpointer.write()
+    assert await lab.checkpointer.behind() == 1
 
 
 async def test_a_key_is_signed_by_its_predecessor_and_the_old_one_is_destroyed(lab: LogLab) -> None:

@@ -199,6 +199,7 @@ FORBIDDEN = {
         "select from log.stream",
         "select from log.node",
         "select from log.unsealed",
+        "update log.copied set size = 0",
         "insert into log.fence values (gen_random_uuid(), gen_random_uuid(), gen_random_uuid(), gen_random_uuid())",
         "select log.remove_bodies_v1(gen_random_uuid())",
         "select log.lock_stream_v1(gen_random_uuid(), 'x')",

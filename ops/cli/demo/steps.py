@@ -12,7 +12,6 @@ from cenotaph.client import AsyncCenotaph
 from events.errors import TamperError
 from events.log import read_sealed
 from events.model import Position
-from events.origins import current
 from ops.cli.demo.play import Played
 from ops.cli.demo.stage import Stage
 from ops.cli.forget import PENDING, frames, table_of
@@ -20,7 +19,7 @@ from ops.cli.offline import check
 from ops.cli.output import coloured, out, plain, print_table
 from ops.composition import Composition
 from services.audit.evidence import Trust
-from services.audit.reading import copies, snapshot, verify
+from services.audit.reading import copies_of, snapshot, verify
 
 QUESTION = "我家的猫叫什么？What is my cat called?"
 _BUDGET = 400
@@ -125,7 +124,7 @@ async def replay(composition: Composition, played: Played, stage: Stage) -> None
         types["turn_finalized"] == types["turn_considered"] == len(played.outcomes),
     )
     await composition.checkpointer.write()
-    there = copies(current(composition.second_place))
+    there = await copies_of(database, composition.second_place)
     async with snapshot(database) as connection:
         found = await verify(connection, there, Trust())
     for line in found.lines():
