@@ -18,6 +18,18 @@ _OBJECT = re.compile(
     r"(?:以后|今后|往后|请|就|也|都|别|不要|不用|再|给我|一律|统一|全)*[\u4e00-\u9fff]{0,2}(?:它们?|这些|那些|这个|那个|这种|那种)(?:东西)?(?:了|吧)*|"
     r"(?:以后|今后|往后|请|就|也|都|把)+(?:它们?|这些|那些|这种|那种)(?:东西)?(?:都|就|全)*[\u4e00-\u9fff]{1,4}"
 )
+_MANNER = re.compile(
+    r"(?:照|按|依)着?(?:这个|这种|这样|这套|此)(?:格式|样子|做法|方式|顺序|风格|标准)?(?:来|做|办|写|弄|排|出|走|画)|"
+    r"(?<![a-z])(?:like (?:this|that)|(?:this|that|the same) way|in (?:this|that|the same) (?:format|style|order))"
+    r"(?:,? (?:too|as well|please))?(?=[,.;!?]|$)"
+)
+_OF_NOW = re.compile(r"(?:这次|这回|刚才|今天|这份|这个)的?|(?:this time|today|just now),? ?", re.IGNORECASE)
+_PRAISE = re.compile(
+    r"[,，]\s*(?:我(?:觉得|看|很喜欢|喜欢)|(?:挺|很|非常|真|蛮|还)?(?:好|不错|清楚|舒服|方便)|看着|看起来|"
+    r"(?:and |which )?i (?:really )?(?:like|love)|(?:and )?(?:it|that|this)(?:'s| is| looks)|"
+    r"(?:looks?|works?) (?:good|great|fine|nice|well)|(?:perfect|great|nice|good)(?![a-z])).*$",
+    re.IGNORECASE,
+)
 _BEFORE = 120  # characters of the sentence that an order points back to
 _TASTE = "taste."
 _OPENING = 200  # characters in which a message takes back what was said before it
@@ -48,12 +60,21 @@ def orders_it(sentence: Sentence, before: Sentence) -> bool:
     return not before.asks and len(before.text) <= _BEFORE and names_nothing(sentence.text)
 
 
+def _as_before(sentence: Sentence, before: Sentence) -> bool:
+    """Say whether a sentence orders things to be done as the one before it says: "do all reports like this"."""
+    return not before.asks and len(before.text) <= _BEFORE and _MANNER.search(sentence.text) is not None
+
+
 def with_object(proposal: Proposal, sentence: Sentence, before: Sentence | None, text: Text) -> Proposal:
     """Return a wish whose object is a pronoun with the sentence that names it: "those emoji again. Leave them out."."""
-    bare = "topic" not in proposal.features and "aspect" not in proposal.features
-    if proposal.frame != "rule" or not bare or before is None or not orders_it(sentence, before):
+    if proposal.frame != "rule" or "aspect" in proposal.features or before is None:
+        return proposal
+    manner = _as_before(sentence, before)
+    if not manner and ("topic" in proposal.features or not orders_it(sentence, before)):
         return proposal
     named = text.shown[before.start : before.end].strip()
+    if manner:
+        named = _OF_NOW.sub("", _PRAISE.sub("", named), count=1).strip()
     content = short(f"{named}: {proposal.content}")
     value = content if proposal.value == proposal.content else named
     return replace(proposal, content=content, value=short(value), start=before.start)

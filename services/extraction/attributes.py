@@ -6,70 +6,18 @@ from functools import lru_cache
 
 from events.model import Kind
 from services.extraction.cues import has, lexicon, starts
-from services.extraction.lexicon import load, macros
+from services.extraction.forms import CHINESE, ENGLISH, ITS, LATELY, NOW, ON_A_DAY, WE_USE
+from services.extraction.lexicon import load
 from services.extraction.naming import subject_name
 from services.extraction.normalise import Text
 from services.extraction.people import match_person
 from services.extraction.person import of_another
+from services.extraction.projects import project_of
 from services.extraction.proposal import Proposal
 from services.extraction.segment import Clause, Sentence
 from services.extraction.vocabulary import holds_several, respect, tool_of, topics
 from services.extraction.wording import is_pronoun, tidy_span, tidy_value
 
-_SUBJECT = r"(?P<own>我们?|咱们?|本)?(?P<s>[^,，。:：]{1,24}?)"
-_WHEN = rf"(?: |{macros()['time']}|现在|目前|如今|已经|早就|都|也|就|一直|默认|还|正式|固定)*"
-_ZH = tuple(
-    re.compile(rf"^{_SUBJECT}{_WHEN}{verb}$")
-    for verb in (
-        r"(?:是)?用(?!的)(?P<v>[^,，。]{1,30}?)(?:写|做|搭|开发|实现|搭建)的?",
-        r"(?:放|存|记|写|管|保存)在(?P<v>[^,，。]{1,24}?)(?:里面?|上)?",
-        r"在(?P<v>[^,，。]{1,24}?)(?:里|上)(?:面)?(?:管|记|写|做|存)",
-        r"(?:改名|更名|改)?(?:叫做|名叫|叫)(?:了)?(?P<v>[^,，。]{1,24})",
-        r"(?:是|用的是|用(?!的)|改成了?|换成了?|改为|变成了?|升级到了?|改用)(?P<v>[^,，。]{1,40})",
-        (
-            r"(?:定|安排|排|改|挪|调|搬|移|换|迁|转|migrate ?|switch ?|move ?)(?:在|到|成|为|去)了?"
-            r"(?P<v>[^,，。]{1,24}?)(?:举行|开|进行|打|上|发|做|练|跑)?"
-        ),
-        r"在(?P<v>[^,，。]{1,24})",
-        r"(?:一共|总共|总计)?有(?P<v>[\d一二两三四五六七八九十百千万几]+(?:多)?(?:个|名|位|人|间|台|张|条|只|份|节|章|层|篇|首|页|匹|辆|公里|平)[^,，。]{0,8})",
-        r"(?:每|逢)(?P<v>(?:个)?(?:周|星期|礼拜)[一二三四五六日天末])(?:都|会|要)*[^,，。]{1,8}",
-    )
-)
-_EN = re.compile(
-    r"^(?P<own>my|our|the) (?P<s>(?!own )[a-z][\w'-]{0,20}(?: (?!and |i )[\w'-]{1,20}){0,3}?) "
-    r"(?:(?:now|currently|always|usually|really|also|still) )?"
-    r"(?P<verb>is|are|allows?|uses?|runs?(?: on)?|goes? out|goes|ends?|starts?|opens|closes|lives? in|sits? in|"
-    r"supports?|meets?|happens?|takes place|rehearses?|trains?|practi[sc]es?|plays?|falls?|runs?|closes|"
-    r"makes?|sells?|builds?|produces?|offers?|"
-    r"costs?|(?:has |have |just |was |been )*(?:moved|switched|changed|migrated|shifted|rescheduled) (?:over )?"
-    r"(?:to|from [a-z0-9 ]{1,20} to)|has|have) "
-    r"(?:(?:now|currently|always|called|named|written in|based on|based in|built with|made of) )?"
-    r"(?P<v>[^;!?\n]{1,80})$"
-)
-_EN_DAY = re.compile(
-    r"^(?P<own>we|i) (?:(?:now|always|usually) )?(?P<s>[a-z]+)(?P<o>(?: [a-z]+){0,3}?) on "
-    r"(?P<v>(?:mon|tues|wednes|thurs|fri|satur|sun)days)(?: now)?$"
-)
-_EN_NOW = re.compile(
-    r"^(?!(?:it|that|this|he|she|they|i|we|you|there|everything|all|what|here|who|everyone|life|which)(?![a-z]))"
-    r"(?P<s>[a-z][a-z-]{1,20}(?: [a-z-]{2,16}){0,2}?) (?:is|are) now "
-    r"(?:due |set |scheduled |held )?(?P<v>[^;!?\n]{1,40})$"
-)
-_EN_LATELY = re.compile(
-    r"^(?!(?:it|that|this|he|she|they|i|we|you|there|everything|all|what|here|who|everyone|life|which)(?![a-z]))"
-    r"(?:the |my |our )?(?P<s>[a-z][a-z-]{1,20}(?: [a-z-]{2,16}){0,2}?) (?:is|are|meets?|rehearses?|starts?|opens?|"
-    r"closes?|runs?|goes|falls|happens?|takes place|gets?) (?:on |at |in )?"
-    r"(?P<v>[^;!?\n]{1,40}?),? (?:now|these days|nowadays)$"
-)
-_EN_WE_USE = re.compile(
-    r"^(?P<own>we|i)(?:'ve| have)? (?:(?:now|currently|just|always|all|mostly|recently) )?(?:"
-    r"use (?P<v>[^,;!?\n]{1,40}?) for (?:my |our |all my |all our )?(?P<s>[a-z][\w -]{1,24})|"
-    r"(?:moved|migrated|switched|ported|converted) (?:my |our |the )?"
-    r"(?P<s2>(?!to |from |in |into |back |over |house|home|away)[a-z][\w -]{1,24}?) "
-    r"(?:over )?(?:from [^,;!?\n]{1,24} )?to "
-    r"(?P<v2>[^,;!?\n]{1,40}))$"
-)
-_EN_ITS = re.compile(r"^(?:it|they) (?P<always>always |usually |never )(?P<v>[a-z][^;!?\n]{2,60})$")
 _VERB_IN_SUBJECT = re.compile(
     r"(?<![周例年晚班早月聚约协书友长乐览动流享论讨谈告布话新舞酒宴生工事唱学员团])会(?!议)|(?:觉|想|说|知|要|能|看|希望|打算|去|做|吃|喝|玩|听|不|没|被|把|让|给|跟|和|与)|喜欢|认为|以为|发现|今天|明天|昨天|这|那|最近|刚才|有|什么|哪|怎|最|唯一|兴趣|一些"
 )
@@ -87,6 +35,7 @@ _SET = re.compile(
 )
 _MOVED = re.compile(r"(?:改|挪|移|换|调)(?:到|成|在)")
 _OVER = re.compile(r"了[\s,，。!！吧啊]*(?:$|[,，])|已经|现在|如今")
+_CALLED = re.compile(r"的?名字$")
 _DONE = re.compile(r"已经|了|现在|目前|如今|正式|以后|今后")
 _NAME = re.compile(r"[a-z][\w .-]{0,30}")
 _ING = re.compile(r"[a-z]+ing(?![a-z])")
@@ -104,6 +53,8 @@ def _renamings() -> tuple[re.Pattern[str], ...]:
 def match_attributes(sentence: Sentence, text: Text, earlier: str | None) -> list[Proposal]:
     """Return what the clauses of a sentence say of the person's things; `earlier` is the topic that "it" means."""
     found: list[Proposal] = []
+    repaired = has("repair", sentence.text)
+    takes_back = repaired and starts("takeback", sentence.text)
     for clause in sentence.clauses:
         start, end = tidy_span(clause.text, 0, len(clause.text))
         inner = Clause(clause.start + start, clause.start + end, clause.text[start:end])
@@ -114,8 +65,8 @@ def match_attributes(sentence: Sentence, text: Text, earlier: str | None) -> lis
             known = standing or bool(found)
             proposal = (
                 _renamed(inner, text)
-                or _chinese(inner, text, sentence.text, corrected=has("repair", sentence.text), owned=bool(found))
-                or _english(inner, text, known=known)
+                or _chinese(inner, text, sentence.text, corrected=repaired, takes_back=takes_back, owned=bool(found))
+                or _english(inner, text, known=known, corrected=takes_back)
                 or _its(inner, text, earlier)
             )
             if proposal:
@@ -144,15 +95,20 @@ def _timed(value: str) -> bool:
     return ruled is not None and ruled.name in {"day", "hours", "timezone", "duration"}
 
 
-def _chinese(clause: Clause, text: Text, whole: str, *, corrected: bool, owned: bool) -> Proposal | None:
-    for pattern in _ZH:
+def _chinese(
+    clause: Clause, text: Text, whole: str, *, corrected: bool, takes_back: bool, owned: bool
+) -> Proposal | None:
+    for pattern in CHINESE:
         match = pattern.match(clause.text)
         if match is None:
             continue
         subject = match.group("s").strip().removeprefix("的")
         named = topics(subject)
         ends_in_topic = bool(named) and named[-1].end == len(subject)
-        own = bool(match.group("own")) or (owned and ends_in_topic)  # "our project is …, the backend is …"
+        again = takes_back and bool(topics(_CALLED.sub("", subject)))  # "typo: the dog's name is …"
+        ends_in_topic = ends_in_topic or (again and _CALLED.search(subject) is not None)
+        own = bool(match.group("own")) or project_of(subject, subject) is not None
+        own = own or ((owned or again) and ends_in_topic)  # "our project is …, the backend is …"
         if not subject or _VERB_IN_SUBJECT.search(subject.removeprefix("常去的").removeprefix("的")):
             continue
         sort = own and _SET.search(clause.text) is not None
@@ -170,16 +126,18 @@ def _chinese(clause: Clause, text: Text, whole: str, *, corrected: bool, owned: 
     return None
 
 
-def _english(clause: Clause, text: Text, *, known: bool) -> Proposal | None:
-    match = _EN.match(clause.text)
+def _english(clause: Clause, text: Text, *, known: bool, corrected: bool) -> Proposal | None:
+    match = ENGLISH.match(clause.text)
     if match is None:
         return _english_now(clause, text)
     subject = match.group("s")
     named = topics(subject)
     timed = respect(match.group("v"), without=_NO_CLOCK) is not None and has("change", clause.text)
     due = match.group("v").startswith("due ")
-    amends = match.group("own") == "the" and not (((known or has("change", clause.text)) and named) or timed or due)
-    if amends and not has("change", clause.text):
+    amends = match.group("own") == "the" and not (
+        ((known or corrected or has("change", clause.text)) and named) or timed or due
+    )
+    if amends and not corrected and not has("change", clause.text):
         return None
     if _fleeting(subject) or (_ING.match(match.group("v")) or starts("state", match.group("v"))):
         return None
@@ -189,20 +147,20 @@ def _english(clause: Clause, text: Text, *, known: bool) -> Proposal | None:
 
 def _english_now(clause: Clause, text: Text) -> Proposal | None:
     """Return what a clause without "my" says: "choir is on Wednesdays now", "we use X for Y"."""
-    if (now := _EN_NOW.match(clause.text)) is not None:
+    if (now := NOW.match(clause.text)) is not None:
         return _proposal(clause, text, now.group("s"), now.span("v"))
-    lately = _EN_LATELY.match(clause.text)
+    lately = LATELY.match(clause.text)
     if lately is not None and _timed(lately.group("v")):
         return _proposal(clause, text, lately.group("s"), lately.span("v"))
-    if (use := _EN_WE_USE.match(clause.text)) is not None:
+    if (use := WE_USE.match(clause.text)) is not None:
         which = "" if use.group("s") else "2"
         return _proposal(clause, text, use.group(f"s{which}"), use.span(f"v{which}"))
-    day = _EN_DAY.match(clause.text)
+    day = ON_A_DAY.match(clause.text)
     return _proposal(clause, text, f"{day.group('s')}{day.group('o')}", day.span("v")) if day else None
 
 
 def _its(clause: Clause, text: Text, earlier: str | None) -> Proposal | None:
-    match = _EN_ITS.match(clause.text)
+    match = ITS.match(clause.text)
     if match is None or earlier is None:
         return None
     shown = text.shown[clause.start : clause.end]
@@ -234,7 +192,12 @@ def _proposal(clause: Clause, text: Text, subject: str, span: tuple[int, int], v
         if tool and tool.start == 0 and not holds_several(tool.name)
         else f"{subject_name(subject)}.{aspect}",
         value=text.shown[clause.start + start : clause.start + end],
-        content=re.sub(r"^(?:我们的?|我的?|my |our )", "", text.shown[clause.start : clause.end], flags=re.IGNORECASE),
+        content=re.sub(
+            r"^(?:我们?(?:家里?(?![具电庭人乡长政务常在有]))?的?|my |our )",
+            "",
+            text.shown[clause.start : clause.end],
+            flags=re.IGNORECASE,
+        ),
         start=clause.start,
         end=clause.end,
         correction=has("change", clause.text),

@@ -168,7 +168,7 @@ def _propose(frame: Frame, match: re.Match[str], sentence: Sentence, text: Text)
         end=sentence.start + max(match.end(), end),
         positive=frame.positive and not denied,
         features=frozenset({"frame"} | ({"pronoun"} if is_pronoun(sentence.text[thing:end]) else set())),
-        replaces=value if frame.gone else None,
+        replaces=value if frame.gone else match.groupdict().get("old"),
     )
 
 

@@ -14,7 +14,8 @@ from services.extraction.wish import directs, is_wish
 from services.extraction.wording import is_chinese, short, tidy_span, without_reasons
 
 _CONDITION = re.compile(
-    r"^(?:when(?:ever)?|if|on|for|in|before|after|every time|跟|对|给|在|如果|只要|遇到|凡是|除了?|关于|每次|我看|我用)"
+    r"^(?:(?:when(?:ever)?|if|on|for|in|before|after|every time)(?![a-z])|"
+    r"跟|对|给|在|如果|只要|遇到|凡是|除了?|关于|每次|我看|我用)"
 )
 _ADDRESSED = re.compile(r"^(?:再|老|总|[给帮替跟]我|ever |(?:send|show|give)(?:ing)? me |me )+")
 _ANAPHOR = re.compile(r"(?:就|都)?(?:它|那个|这个|这样|that|this|it)了?$")

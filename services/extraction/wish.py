@@ -46,6 +46,11 @@ _GENERAL = re.compile(
     r"(?:[给帮替](?:我|我们)(?:写|做|画|发|推荐|找|出|整理|准备|讲|翻)的|(?:写|发|推荐|讲|做|念)给我的)[^,，。]{0,8}"
     r"(?=.*(?:尽量|越[^,，。]+越|别|不要|要|最好|得|必须|就行|就好|控制))(?!.*了$)"
 )
+_OF_ANSWERS = re.compile(  # how answers are to be is meant for good where nothing says for how long
+    r"(?:你的?|给我的?|对我的?)?(?:(?:回答|答复|回复|答案|说话|讲话)(?:我|问题|的时候|时|内容|都|也|就|请|得|应该|最好)*"
+    r"(?:尽量|尽可能|要[^,，。]{1,8}(?:一?点|一?些)|"
+    r"(?:务必|要)?(?:简短|简洁|简明|精简|精炼|详细|详尽|口语化|正式)\s*$)|(?:解释|讲解)(?:都|也|请|最好)*(?:尽量|尽可能))"
+)
 _HABIT = re.compile(  # "I come off shift at seven, so …": what is done because of how the person lives is done for good
     r"(?:because |since |as )?i (?:always |usually |never |only |don't |do not |can't |cannot |mostly |hardly )?"
     r"(?:come|work|sleep|get|keep|run|take|live|drive|read|write|teach|play|use|eat|drink|prefer|start|finish|open|close|stand|"
@@ -74,8 +79,9 @@ def is_wish(sentence: Sentence, tempos: list[Tempo]) -> bool:
         strong = [c.text for c in sentence.clauses if has("strong", c.text)]
         cued = " ".join(strong or [c.text for c in sentence.clauses if has("standing", c.text) or has("once", c.text)])
         return _wanted(whole, cued or whole, directive=directive)
-    if has("process", body[:14]):
-        return False
+    of_answers = _OF_ANSWERS.match(body) is not None
+    if of_answers or has("process", body[:14]):
+        return of_answers
     if _HABIT.match(body) and any(_follows(clause.text) for clause in sentence.clauses[1:]):
         return not has("uncertain", whole) and not has("state", sentence.clauses[0].text)
     return _general_zh(whole, body, directive=directive) if is_chinese(whole) else _general_en(sentence, body)

@@ -22,7 +22,7 @@ _HAS_CJK = re.compile(r"[\u3400-\u9fff\uf900-\ufaff]")
 _FILLER = re.compile(
     "an?|the|my|our|your|of|in|on|at|to|for|and|all|any|every|please|me|i|is|are|do|be|its?|just|also|always"
 )
-_CJK_FILLERS = re.compile(r"[的了吧呢啊呀嘛都就请我您你要把给也很]")
+_CJK_FILLERS = re.compile(r"尽可能|尽量|[的了吧呢啊呀嘛都就请我您你要把给也很]")
 _SORT = re.compile(  # stems that say what sort of thing a plan is about, not what it is about
     "cours|class|lesson|trip|plan|thing|idea|visit|holiday|vacat|project|tour|event|book|ticket|session|journey|"
     "adventur|scheme|whole|weekend|week|day|that|this|big"

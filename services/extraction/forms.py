@@ -1,0 +1,60 @@
+"""The forms of sentence in which something of the person's is said to be something: my X is Y, X 用 Y."""
+
+import re
+
+from services.extraction.lexicon import macros
+
+_SUBJECT = r"(?P<own>我们?|咱们?|本)?(?:家里?的?(?![具电庭人乡长政务常在有])(?=..))?(?P<s>[^,，。:：]{1,24}?)"
+_WHEN = rf"(?: |{macros()['time']}|现在|目前|如今|已经|早就|都|也|就|一直|默认|还|正式|固定)*"
+CHINESE = tuple(
+    re.compile(rf"^{_SUBJECT}{_WHEN}{verb}$")
+    for verb in (
+        r"(?:是)?用(?!的)(?P<v>[^,，。]{1,30}?)(?:写|做|搭|开发|实现|搭建)的?",
+        r"(?:放|存|记|写|管|保存)在(?P<v>[^,，。]{1,24}?)(?:里面?|上)?",
+        r"在(?P<v>[^,，。]{1,24}?)(?:里|上)(?:面)?(?:管|记|写|做|存)",
+        r"(?:改名|更名|改)?(?:叫做|名叫|叫)(?:了)?(?P<v>[^,，。]{1,24})",
+        r"(?:是|用的是|用(?!的)|改成了?|换成了?|改为|变成了?|升级到了?|改用)(?P<v>[^,，。]{1,40})",
+        (
+            r"(?:定|安排|排|改|挪|调|搬|移|换|迁|转|migrate ?|switch ?|move ?)(?:在|到|成|为|去)了?"
+            r"(?P<v>[^,，。]{1,24}?)(?:举行|开|进行|打|上|发|做|练|跑)?"
+        ),
+        r"在(?P<v>[^,，。]{1,24})",
+        r"(?:一共|总共|总计)?有(?P<v>[\d一二两三四五六七八九十百千万几]+(?:多)?(?:个|名|位|人|间|台|张|条|只|份|节|章|层|篇|首|页|匹|辆|公里|平)[^,，。]{0,8})",
+        r"(?:每|逢)(?P<v>(?:个)?(?:周|星期|礼拜)[一二三四五六日天末])(?:都|会|要)*[^,，。]{1,8}",
+    )
+)
+ENGLISH = re.compile(
+    r"^(?P<own>my|our|the) (?P<s>(?!own )[a-z][\w'-]{0,20}(?: (?!and |i )[\w'-]{1,20}){0,3}?) "
+    r"(?:(?:now|currently|always|usually|really|also|still) )?"
+    r"(?P<verb>is|are|allows?|uses?|runs?(?: on)?|goes? out|goes|ends?|starts?|opens|closes|lives? in|sits? in|"
+    r"supports?|meets?|happens?|takes place|rehearses?|trains?|practi[sc]es?|plays?|falls?|runs?|closes|"
+    r"makes?|sells?|builds?|produces?|offers?|"
+    r"costs?|(?:has |have |just |was |been )*(?:moved|switched|changed|migrated|shifted|rescheduled) (?:over )?"
+    r"(?:to|from [a-z0-9 ]{1,20} to)|has|have) "
+    r"(?:(?:now|currently|always|called|named|written in|based on|based in|built with|made of) )?"
+    r"(?P<v>[^;!?\n]{1,80})$"
+)
+ON_A_DAY = re.compile(
+    r"^(?P<own>we|i) (?:(?:now|always|usually) )?(?P<s>[a-z]+)(?P<o>(?: [a-z]+){0,3}?) on "
+    r"(?P<v>(?:mon|tues|wednes|thurs|fri|satur|sun)days)(?: now)?$"
+)
+NOW = re.compile(
+    r"^(?!(?:it|that|this|he|she|they|i|we|you|there|everything|all|what|here|who|everyone|life|which)(?![a-z]))"
+    r"(?P<s>[a-z][a-z-]{1,20}(?: [a-z-]{2,16}){0,2}?) (?:is|are) now "
+    r"(?:due |set |scheduled |held )?(?P<v>[^;!?\n]{1,40})$"
+)
+LATELY = re.compile(
+    r"^(?!(?:it|that|this|he|she|they|i|we|you|there|everything|all|what|here|who|everyone|life|which)(?![a-z]))"
+    r"(?:the |my |our )?(?P<s>[a-z][a-z-]{1,20}(?: [a-z-]{2,16}){0,2}?) (?:is|are|meets?|rehearses?|starts?|opens?|"
+    r"closes?|runs?|goes|falls|happens?|takes place|gets?) (?:on |at |in )?"
+    r"(?P<v>[^;!?\n]{1,40}?),? (?:now|these days|nowadays)$"
+)
+WE_USE = re.compile(
+    r"^(?P<own>we|i)(?:'ve| have)? (?:(?:now|currently|just|always|all|mostly|recently) )?(?:"
+    r"use (?P<v>[^,;!?\n]{1,40}?) for (?:my |our |all my |all our )?(?P<s>[a-z][\w -]{1,24})|"
+    r"(?:moved|migrated|switched|ported|converted) (?:my |our |the )?"
+    r"(?P<s2>(?!to |from |in |into |back |over |house|home|away)[a-z][\w -]{1,24}?) "
+    r"(?:over )?(?:from [^,;!?\n]{1,24} )?to "
+    r"(?P<v2>[^,;!?\n]{1,40}))$"
+)
+ITS = re.compile(r"^(?:it|they) (?P<always>always |usually |never )(?P<v>[a-z][^;!?\n]{2,60})$")
