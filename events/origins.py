@@ -40,7 +40,7 @@ async def own(connection: Connection, place: Place) -> Place:
     restore_id = await connection.fetchval(_RESTORE, STREAM)
     if restore_id is None:
         return place
-    found = (await asyncio.to_thread(_restored, place)).get(restore_id)
+    found = (await asyncio.to_thread(_restored, place)).get(str(restore_id))
     if found is None:
         raise CenotaphError(
             f"the second place does not know restore {restore_id}, with which this log begins: it is that of another"
@@ -59,12 +59,12 @@ def begin(place: Place, restore_id: UUID, backup_id: UUID, origin: str) -> None:
         origin: the name of the log that the backup was taken of.
     """
     there = _restored(place)
-    if restore_id not in there:
+    if str(restore_id) not in there:
         content = canon.encode({"backup_id": backup_id, "origin": origin, "restore_id": restore_id})
         place.put(f"{RESTORED}/{len(there) + 1:06}-{restore_id}.json", content)
 
 
-def _restored(place: Place) -> dict[UUID, Place]:
-    """Return the part of each restore, oldest first."""
+def _restored(place: Place) -> dict[str, Place]:
+    """Return the part of each restore by its id, oldest first."""
     names = [name.removeprefix(f"{RESTORED}/").removesuffix(".json") for name in place.names(RESTORED)]
-    return {UUID(name.partition("-")[2]): Below(place, f"origins/{name}") for name in names}
+    return {name.partition("-")[2]: Below(place, f"origins/{name}") for name in names}
