@@ -14,13 +14,18 @@ _ROOTS = frozenset({"taste", "tool", "identity", "statement", "content", "order"
 def subjects_of(text: str, key: str | None = None) -> frozenset[str]:
     """Return the topics a text names, the parts of life it speaks of, and the parts of its semantic key."""
     folded = normalise(text).folded
-    return _topics(folded) | _parts(folded) | (frozenset((key or "").split(".")) - _ROOTS - {""})
+    said = {name for name, (named, value) in _measures().items() if named.search(folded) or value.search(folded)}
+    return _topics(folded) | _parts(folded) | said | (frozenset((key or "").split(".")) - _ROOTS - {""})
 
 
 def meant_subjects(description: str) -> frozenset[str]:
-    """Return what a description means: the topics it names or else the part of life; "my coffee" is not all I drink."""
+    """Return what a description means: what it names, else the part of life; "my coffee" is not all I drink.
+
+    Nor is "my weight" all of my health: what is known by a number is meant alone, whatever unit says it.
+    """
     folded = normalise(description).folded
-    return _topics(folded) or _parts(folded)
+    measured = frozenset(name for name, (named, _) in _measures().items() if named.search(folded))
+    return measured or _topics(folded) or _parts(folded)
 
 
 def _topics(folded: str) -> frozenset[str]:
@@ -40,6 +45,11 @@ def _head(key: str) -> str:
 @lru_cache(maxsize=1)
 def _key_names() -> dict[str, re.Pattern[str]]:
     return {name: compiled([entry.zh, entry.en]) for name, entry in vocabulary().items()}
+
+
+@lru_cache(maxsize=1)
+def _measures() -> dict[str, tuple[re.Pattern[str], re.Pattern[str]]]:
+    return {name: (compiled(e["named"]), compiled(e["values"])) for name, e in load("measures.yaml").items()}
 
 
 @lru_cache(maxsize=1)

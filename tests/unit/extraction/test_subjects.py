@@ -19,6 +19,14 @@ from services.extraction.subjects import meant_subjects, subjects_of
         ("my salary", "My pay is 3,000 a month"),
         ("what I earn", "I get paid on the fifth"),
         ("我穿什么", "我最近爱穿汉服"),
+        ("我的体重", "我现在 76 公斤了"),
+        ("my weight", "I'm down to 71 kg"),
+        ("我的身高", "我一米七八"),
+        ("how tall I am", "I'm 182 cm tall"),
+        ("我的收入", "我一个月拿八千"),
+        ("my income", "I bring home roughly 2,900 a month"),
+        ("我的年龄", "我今年三十五岁了"),
+        ("my age", "I've just turned 50"),
     ],
 )
 def test_a_verb_or_another_word_shares_the_subject(description: str, said: str) -> None:
@@ -35,6 +43,14 @@ def test_a_verb_or_another_word_shares_the_subject(description: str, said: str) 
         ("喝什么茶", "我爱喝可乐"),
         ("what I drink", "I love baking bread"),
         ("my salary", "I pay for the gym monthly"),
+        ("我的体重", "我买了 5 公斤大米"),
+        ("我的体重", "我今年 82 岁"),
+        ("my weight", "The parcel weighs 3 kg"),
+        ("我的身高", "这张桌子高 178 厘米"),
+        ("my income", "I make about 30 cups a week"),
+        ("my age", "My dog is 3 years old"),
+        ("我的年龄", "我女儿五岁"),
+        ("my operation", "I'm down to 71 kg"),
     ],
 )
 def test_another_sense_of_the_verb_shares_nothing(description: str, said: str) -> None:
