@@ -194,6 +194,20 @@ async def messages_by_id(connection: Connection, scope: Scope, messages: Collect
     return list(map(_message, rows))
 
 
+async def newest_messages(connection: Connection, scope: Scope, limit: int) -> list[MessageRow]:
+    """Read the newest messages of one person, in all sessions, whose turns were considered and whose words stand."""
+    rows = await connection.fetch(
+        """select m.turn_id, m.message_id, t.event_id, m.role, m.origin, m.key_id, m.forgotten
+           from sessions.message m join sessions.turn t using (tenant_id, turn_id)
+           where m.tenant_id = $1 and m.subject_id = $2 and not m.forgotten and t.considered
+           order by m.recorded_at desc, m.message_id limit $3""",
+        scope.tenant_id,
+        scope.subject_id,
+        limit,
+    )
+    return list(map(_message, rows))
+
+
 async def turns_with_contexts(connection: Connection, scope: Scope, contexts: Collection[UUID]) -> set[TurnId]:
     """Say into which turns one of these compiled contexts was injected."""
     rows = await connection.fetch(

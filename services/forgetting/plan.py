@@ -154,17 +154,21 @@ def in_their_own_right(stream: Sequence[StoredEvent], tombstone: StoredEvent) ->
 
 @dataclass(frozen=True, slots=True)
 class Going:
-    """What is to go: memories with what they left behind, and beside them messages, or turns entirely."""
+    """What is to go: memories with what they left behind, and beside them messages, or turns entirely.
+
+    `echoes` are messages, with their turns, that say it although nothing was made of them.
+    """
 
     found: Mapping[MemoryId, Trace]
     messages: frozenset[MessageId] = frozenset()
     turns: frozenset[TurnId] = frozenset()
     entirely: bool = False
+    echoes: Mapping[MessageId, TurnId] = field(default_factory=dict)
 
     @property
     def said(self) -> frozenset[TurnId]:
         """The turns that lose messages."""
-        return self.turns.union(*(each.turns for each in self.found.values()))
+        return self.turns.union(self.echoes.values(), *(each.turns for each in self.found.values()))
 
 
 def with_made(stream: Sequence[StoredEvent], going: Going, made: Iterable[StoredEvent]) -> Going:
@@ -199,7 +203,7 @@ def plan(
         injected: those of the turns into which one of the memories was injected.
     """
     messages: dict[MessageId, KeyId] = {}
-    cited = going.messages.union(*(each.cites for each in going.found.values()))
+    cited = going.messages.union(going.echoes, *(each.cites for each in going.found.values()))
     injected = list(injected)
     said = [*((turn, cited, ANSWERS) for turn in turns), *((turn, cited, FROM_CONTEXT) for turn in injected)]
     for stored, wanted, repeating in said:

@@ -1,6 +1,6 @@
 """What somebody asks to be forgotten at once, and what that is in the log (R40)."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 from uuid import UUID
@@ -66,12 +66,16 @@ async def wanted_of(keyring: Keyring, what: What) -> Wanted | None:
 
 
 async def select(
-    connection: Connection, scope: Scope, stream: Sequence[StoredEvent], wanted: Wanted
+    connection: Connection,
+    scope: Scope,
+    stream: Sequence[StoredEvent],
+    wanted: Wanted,
+    echoes: Mapping[MessageId, TurnId] | None = None,
 ) -> Selected | None:
     """Name all that goes; None where there is nothing such, and never was.
 
     The turns of a session come from the session store and from what it has not seen of the log yet. Of a kind goes what
-    the scope reaches; the transaction sees all of the person.
+    the scope reaches; the transaction sees all of the person. `echoes` go beside it (`services/forgetting/echoes.py`).
     """
     within_reach = reached(stream, scope)
     turns = await _turns(connection, scope, wanted)
@@ -84,7 +88,7 @@ async def select(
         return None
     own = frozenset(turn.event.turn_id for turn in turns if isinstance(turn.event, TurnFinalized))
     own |= await _sources(connection, scope, {turn for each in found.values() for turn in each.turns})
-    going = Going(found, messages, own, entirely=wanted.scope == "session")
+    going = Going(found, messages, own, entirely=wanted.scope == "session", echoes=echoes or {})
     event = await _planned(connection, scope, stream, going)
     if made := await _made_of(connection, scope, event.messages):
         going = with_made(stream, going, made)

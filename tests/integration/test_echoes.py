@@ -118,3 +118,25 @@ async def test_the_preview_of_one_memory_says_what_goes_with_it(plant: Plant) ->
     assert await backend.preview_memory(await plant.person(), duck) is None
     await forgotten(plant, scope, duck)
     assert await backend.preview_memory(scope, duck) is None
+
+
+@pytest.mark.parametrize(
+    ("before", "said", "word"),
+    [
+        ("Don't remember this, but I like jasmine tea.", "I like jasmine tea.", "jasmine"),
+        ("翻译成英文：我喜欢茉莉花茶", "我喜欢茉莉花茶。", "茉莉"),
+    ],
+)
+async def test_words_from_before_there_was_a_memory_go_with_it(
+    plant: Plant, before: str, said: str, word: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A message of which nothing was made, when there was nothing to repeat, is found by the words; others stay."""
+    monkeypatch.setattr("services.forgetting.forget._ECHOES_S", 60)
+    scope = await plant.person()
+    await say(plant, scope, "s1", before)
+    await say(plant, scope, "s2", "明天提醒我买面包 / remind me of bread")
+    kept = [each for each in (await say(plant, scope, "s3", said)).verdicts if each.outcome == "accepted"]
+    assert word in (await recent(plant, scope, "s1", "what did we say?"))
+    await forgotten(plant, scope, kept[0].memory_id)
+    assert word not in (await recent(plant, scope, "s1", "what did we say?"))
+    assert "bread" in (await recent(plant, scope, "s2", "what did we say?"))

@@ -150,6 +150,7 @@ PERSONAL: Final = MappingProxyType[str, Probe](
         "projections.around:said_around": lambda a: around.said_around(
             a.connection, a.scope, a.ids.turns, reach=5, each=50
         ),
+        "projections.sessions:newest_messages": lambda a: sessions.newest_messages(a.connection, a.scope, 50),
         "projections.sessions:messages_of": lambda a: sessions.messages_of(a.connection, a.scope, a.ids.turns),
         "projections.sessions:turns_with_contexts": lambda a: sessions.turns_with_contexts(
             a.connection, a.scope, a.ids.contexts
