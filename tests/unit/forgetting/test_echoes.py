@@ -17,6 +17,6 @@ from services.forgetting.echoes import repeats, sayings_of
         ("花生过敏", "我对花生过敏", False),
     ],
 )
-def test_a_text_repeats_what_it_holds_word_for_word(saying: str, text: str, found: bool) -> None:  # noqa: FBT001 - a case
+def test_a_text_repeats_what_it_holds_word_for_word(saying: str, text: str, found: bool) -> None:
     """Case, width, script and punctuation do not count; other words, parts of words, denials and short sayings do."""
     assert repeats(text, sayings_of([saying])) is found
