@@ -44,7 +44,7 @@ def _candidate(message: Message, system: str) -> Candidate | None:
         return None
     named = vocabulary().get(said.key)
     return Candidate(
-        kind=named.kind if named else Kind.FACT,
+        kind=named.kind if named else _kind_of(said.key),
         key=said.key,
         value=said.value,
         content=said.content,
@@ -57,3 +57,8 @@ def _candidate(message: Message, system: str) -> Candidate | None:
         sensitivity=(named.sensitivity if named else None) or sensitivity_of(normalise(said.content).folded),
         said_by=system,
     )
+
+
+def _kind_of(key: str) -> Kind:
+    """Say what a key outside the vocabulary stands for: a configured way of doing things, or a fact (R15)."""
+    return Kind.PROCEDURE if key.startswith(f"{Kind.PROCEDURE}.") else Kind.FACT

@@ -100,6 +100,34 @@ async def test_a_system_states_only_what_it_owns(plant: Plant) -> None:
         await plant.composition.register_system(plant.tenant, "registry", frozenset({OWNED, "membership.tier"}))
 
 
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [("先备份 → 再发布", "先备份 → 灰度 → 再发布"), ("back up → release", "back up → canary → release")],
+)
+async def test_a_configured_procedure_waits_for_the_person_in_every_version(
+    plant: Plant, first: str, second: str
+) -> None:
+    """A system that owns `procedure.…` states a way of doing things; it is followed once confirmed."""
+    await plant.composition.register_system(plant.tenant, "playbook", frozenset({"procedure.release"}))
+    scope = await plant.person()
+    for version, steps in enumerate((first, second), 1):
+        said = {"fact_id": f"v{version}", "key": "procedure.release", "value": steps}
+        fact = SystemFact.model_validate({**said, "occurred_at": START + timedelta(days=version)})
+        position = await plant.stated(scope, "playbook", fact)
+        assert position is not None
+        await plant.rememberer.consider(position)
+        await plant.follow()
+        outcome = await plant.composition.backend.fact_outcome(scope, "playbook", fact.fact_id)
+        assert outcome is not None
+        (verdict,) = outcome.verdicts
+        assert (verdict.kind, verdict.outcome, verdict.reason) == ("procedure", "held", "unconfirmed")
+        settled = await plant.composition.backend.settle(scope, verdict.memory_id, confirmed=True)
+        assert settled is not None
+        await plant.follow()
+        assert settled.version == version
+        assert list((await values(plant, scope)).values()) == [steps]
+
+
 async def test_one_owner_a_key_and_one_key_a_system(plant: Plant) -> None:
     """Another system cannot take a key that has an owner; registering again replaces the credential."""
     with pytest.raises(BadInputError):
