@@ -86,7 +86,7 @@ async def test_bodies_open_and_what_was_forgotten_is_a_stone(lab: Lab, stores: S
     before = await lab.entries(tenant, subject=lab.one.scope.subject_id)
     spoken = [part for entry in before for part in entry.parts if part.state == "open"]
     words = {part.body["content"] for part in spoken if part.body is not None and "content" in part.body}
-    assert words == {"我喜欢北京烤鸭 / duck", "对花生过敏，喜欢烤鸭 / likes duck"}
+    assert words >= {"我喜欢北京烤鸭 / duck", "对花生过敏，喜欢烤鸭 / likes duck"}
     turn = next(turn for turn in lab.one.said if f"message:{lab.one.said[turn][0]}" in {part.name for part in spoken})
     names = {f"message:{message}" for message in lab.one.said[turn]}
 

@@ -127,7 +127,9 @@ async def test_a_summary_that_keeps_saying_it_keeps_the_receipt_pending(plant: P
     scope = await plant.person()
     memory = await plant.remember(scope, "请记住：我的工位在三楼靠窗", "好的。")
     content = (await plant.recalled(scope, "工位"))[memory]
-    await plant.say(scope, f"帮我写一份说明，写明{content}", "好的。")
+    # a turn that nobody has considered yet: no forget looks at its words
+    await plant.placed(scope, plant.turn(f"帮我写一份说明，写明{content}", "好的。"))
+    await plant.follow()
     assert await refresh(plant, scope) == "written"
     assert any(content in line for line in await shown(plant, scope))
     receipt = await plant.forget(scope, memory)

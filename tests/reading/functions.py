@@ -216,6 +216,7 @@ NOBODYS: Final = frozenset(
     {
         "events.checkpointer:coverage",
         "events.log:head",
+        "events.origins:own",
         "events.postgres:readers_of",
         "events.vault:Vault.oldest_epoch",
         "events.vault:Vault.create_tenant",
