@@ -17,11 +17,12 @@ import yaml
 from pydantic import StringConstraints, ValidationError
 
 from events.model import Frozen, TenantId
+from services.extraction.model.booked import ask
 from services.extraction.model.breaker import Breaker
 from services.extraction.model.budget import Budget
 from services.extraction.model.endpoint import Endpoint
 from services.extraction.model.excerpt import Count
-from services.extraction.model.failure import UNREAD, Fallback, ModelError
+from services.extraction.model.failure import Fallback, ModelError
 from services.extraction.wording import is_chinese
 
 OUTPUT_TOKENS: Final = 200
@@ -76,18 +77,9 @@ class Rewriter:
 
     async def _ask(self, tenant: TenantId, query: str) -> str:
         messages = _messages(query)
-        cost = sum(self.count(message["content"]) for message in messages) + OUTPUT_TOKENS
-        booking = self.budget.book(tenant, cost)
+        text = await ask(self.endpoint, self.budget, tenant, messages, self.count, OUTPUT_TOKENS)
         try:
-            answer = await self.endpoint.ask(messages)
-        except ModelError as error:
-            if error.reason in UNREAD:
-                booking.settle(0)
-            raise
-        if answer.tokens is not None:
-            booking.settle(answer.tokens)
-        try:
-            return _Answer.model_validate_json(answer.text).note
+            return _Answer.model_validate_json(text).note
         except ValidationError:
             raise ModelError(Fallback.BAD_ANSWER) from None
 

@@ -14,11 +14,12 @@ from pydantic import Field, StringConstraints, ValidationError
 
 from events.model import Frozen, Origin, SummarySlot, TenantId
 from services.extraction.cues import has
+from services.extraction.model.booked import ask
 from services.extraction.model.breaker import Breaker
 from services.extraction.model.budget import Budget
 from services.extraction.model.endpoint import Endpoint
 from services.extraction.model.excerpt import Count
-from services.extraction.model.failure import UNREAD, Fallback, ModelError
+from services.extraction.model.failure import Fallback, ModelError
 from services.extraction.wording import is_chinese
 from services.governance.folding import plain
 from services.governance.secrets import redact
@@ -136,18 +137,9 @@ class ModelDrafter:
     async def _ask(self, tenant: TenantId, material: Material) -> tuple[Line, ...]:
         sources = _fitting(_sources(material), self._bounds.input_tokens, self._count)
         messages = _messages(sources, material.constraints)
-        cost = sum(self._count(message["content"]) for message in messages) + self._bounds.output_tokens
-        booking = self._budget.book(tenant, cost)
+        text = await ask(self._endpoint, self._budget, tenant, messages, self._count, self._bounds.output_tokens)
         try:
-            answer = await self._endpoint.ask(messages)
-        except ModelError as error:
-            if error.reason in UNREAD:
-                booking.settle(0)
-            raise
-        if answer.tokens is not None:
-            booking.settle(answer.tokens)
-        try:
-            written = _Answer.model_validate_json(answer.text).lines
+            written = _Answer.model_validate_json(text).lines
         except ValidationError:
             raise ModelError(Fallback.BAD_ANSWER) from None
         lines = [line for each in written if (line := _line(each, sources)) is not None]

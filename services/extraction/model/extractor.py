@@ -20,11 +20,12 @@ from events.model import TenantId, Turn, TurnStatus
 from services.extraction.extract import Extraction, distinct
 from services.extraction.extractor import Extracted, Rules
 from services.extraction.model.answer import Proposed, read_answer
+from services.extraction.model.booked import ask
 from services.extraction.model.breaker import Breaker
 from services.extraction.model.budget import Budget
 from services.extraction.model.endpoint import Endpoint
 from services.extraction.model.excerpt import Count, excerpt
-from services.extraction.model.failure import PASSING, UNREAD, Fallback, ModelError
+from services.extraction.model.failure import PASSING, Fallback, ModelError
 from services.extraction.model.grounding import ground
 from services.extraction.model.prompt import prompt
 
@@ -150,17 +151,8 @@ class ModelExtractor:
             self._places.release()
 
     async def _try(self, tenant: TenantId, messages: Sequence[dict[str, str]]) -> tuple[Proposed, ...]:
-        cost = sum(self._count(message["content"]) for message in messages) + self._limits.output_tokens
-        booking = self._budget.book(tenant, cost)
-        try:
-            answer = await self._endpoint.ask(messages)
-        except ModelError as error:
-            if error.reason in UNREAD:
-                booking.settle(0)
-            raise
-        if answer.tokens is not None:
-            booking.settle(answer.tokens)
-        return read_answer(answer.text)
+        output = self._limits.output_tokens
+        return read_answer(await ask(self._endpoint, self._budget, tenant, messages, self._count, output))
 
     def _retrying(self) -> AsyncRetrying:
         limits = self._limits
