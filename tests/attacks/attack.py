@@ -16,19 +16,10 @@ from services.access.rights import BOUND, TokenRole
 from services.access.tokens import AUDIENCE, TokenSigner
 from services.api.openapi import Api
 from tests.attacks.world import QUERIES, SYSTEM, Victim, World
+from tests.reading.routes import IDS
 
 _NIL = UUID(int=0)
 KINDS = ("memory", "turn", "trace", "receipt", "suppression", "task", "export", "fact")
-OWN = {
-    "memory_id": "memory",
-    "turn_id": "turn",
-    "trace_id": "trace",
-    "receipt_id": "receipt",
-    "suppression_id": "suppression",
-    "task_id": "task",
-    "export_id": "export",
-    "fact_id": "fact",
-}
 ASKS = {"/v1/context": "query", "/v1/memories/search": "query", "/v1/forget/preview": "description"}
 LISTS = (
     "/v1/memories",
@@ -145,14 +136,14 @@ class Attacks:
         method, path = self._dice.choice(self._named)
         name = path.partition("{")[2].partition("}")[0]
         # one time in four an id of another kind: a receipt asked for as a trace
-        kind = OWN.get(name) if self._dice.random() < 0.75 else None
+        kind = IDS.get(name) if self._dice.random() < 0.75 else None
         kind = kind or self._dice.choice(KINDS)
         return self._named_attack(f"foreign {kind} id", method, path, self._id(kind), plain=True)
 
     def _disguised_id(self) -> Attack:
         method, path = self._dice.choice(self._named)
         name = path.partition("{")[2].partition("}")[0]
-        disguised = self._dice.choice(DISGUISES)(self._id(OWN.get(name, "memory")))
+        disguised = self._dice.choice(DISGUISES)(self._id(IDS.get(name, "memory")))
         return self._named_attack("disguised id", method, path, disguised)
 
     def _odd_id(self) -> Attack:
@@ -257,7 +248,7 @@ class Attacks:
         if "{" in path:
             before, _, rest = path.partition("{")
             name, _, behind = rest.partition("}")
-            path = before + self._id(OWN.get(name, "memory")) + behind
+            path = before + self._id(IDS.get(name, "memory")) + behind
         return Attack("mixed scope", method, path, {"Authorization": f"Bearer {self._token(scope)}"})
 
     def _own_list(self) -> Attack:
