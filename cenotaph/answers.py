@@ -340,6 +340,7 @@ class ForgetPreview(Answer):
     turns: tuple[str, ...]
     messages: int
     digest: str
+    lifted: int
 
 
 class Suspension(Answer):

@@ -124,6 +124,7 @@ STEPS: Steps = {
     ("turn_considered", 1): Step(
         lambda old: {**old, "fallback": None, "notes": {}}
     ),  # no extractor stood in for another
+    ("suppression_asked", 1): Step(lambda old: {**old, "cites": ()}),  # none was said in a conversation
     ("erasure_verified", 1): Step(),  # there was one receipt only
     ("tombstoned", 1): Step(),  # it always was one memory
 }

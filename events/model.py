@@ -284,6 +284,17 @@ class Suppression(Frozen):
     covers: tuple[Evidence, ...]
 
 
+class StandingWish(Frozen):
+    """The person said what not to remember from now on, or, where it `lifts`, that such things may be kept again.
+
+    `description` is what they named, in their own words; `evidence` is the sentence.
+    """
+
+    description: str
+    evidence: Evidence
+    lifts: bool = False
+
+
 # ── sealed parts ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
@@ -518,10 +529,16 @@ class ConsentWithdrawn(Event):
 
 
 class SuppressionAsked(Event):
-    """The person said not to remember something; the sealed part says what. A tombstone on the id lifts it."""
+    """The person said not to remember something; the sealed part says what. A tombstone on the id lifts it.
+
+    `cites` is the message in which it was said; empty where it was asked for by a call. Who forgets that message lifts
+    it, as its words go; who forgets something else that was said there does not.
+    """
 
     type = "suppression_asked"
+    schema_version: ClassVar[int] = 2
     suppression_id: MemoryId
+    cites: tuple[MessageId, ...] = ()
 
 
 class PolicyChanged(Event):

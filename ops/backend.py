@@ -175,6 +175,7 @@ class System:
             turns=tuple(names[turn] for turn in preview.turns if turn in names),
             messages=len(preview.messages),
             digest=preview.digest,
+            lifted=preview.lifted,
         )
 
     async def forget_described(self, scope: Scope, description: str, digest: str) -> ReceiptPage:

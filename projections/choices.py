@@ -29,10 +29,11 @@ class Consents:
 
 @dataclass(frozen=True, slots=True)
 class Choices:
-    """Consents, and the suppressions that stand, by id."""
+    """Consents, and the suppressions that stand, by id: what each says, and the event that asked for it."""
 
     consents: Consents
     suppressions: dict[MemoryId, str]
+    asked: dict[MemoryId, StoredEvent]
 
 
 def fold_consents(events: Iterable[StoredEvent]) -> Consents:
@@ -64,4 +65,4 @@ async def open_choices(connection: Connection, keyring: Keyring) -> Choices:
         body = opened[stored.event_id, SUPPRESSION_PART]
         if not isinstance(body, Shredded | Lost):
             suppressions[suppression] = SuppressionBody.model_validate_json(body).description
-    return Choices(fold_consents(events), suppressions)
+    return Choices(fold_consents(events), suppressions, {each: standing[each] for each in suppressions})

@@ -129,6 +129,8 @@ def _tell(preview: answers.ForgetPreview) -> None:
         f"{preview.total} memories and {preview.messages} messages of {len(preview.turns)} turns go;"
         f" {len(preview.siblings)} memories lose a source"
     )
+    if preview.lifted:
+        out.print(f"{preview.lifted} wishes not to remember something go with it: such things are remembered again")
     for sibling in preview.siblings:
         out.print(f"stays without its source: {sibling}")
 

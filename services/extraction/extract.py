@@ -4,7 +4,18 @@ import re
 from collections.abc import Iterable, Sequence
 from datetime import datetime
 
-from events.model import Assertion, Candidate, Evidence, Frozen, Message, Origin, Suppression, Turn, TurnStatus
+from events.model import (
+    Assertion,
+    Candidate,
+    Evidence,
+    Frozen,
+    Message,
+    Origin,
+    StandingWish,
+    Suppression,
+    Turn,
+    TurnStatus,
+)
 from services.extraction.anaphora import names_nothing, orders_it, with_antecedent, with_object, with_recalled
 from services.extraction.attributes import match_attributes
 from services.extraction.colouring import coloured, only_standing
@@ -25,6 +36,7 @@ from services.extraction.proposal import Proposal
 from services.extraction.repair import Said, corrected, recalled, repaired, restated, succeeded
 from services.extraction.rules import match_rules
 from services.extraction.segment import Sentence, sentences
+from services.extraction.standing import standing_wishes
 from services.extraction.statements import match_statements
 from services.extraction.vocabulary import default_scope, holds_several, sensitivity_of, topics
 from services.extraction.wishes import suppressions
@@ -37,10 +49,11 @@ _CHANGED = re.compile(r"现在|如今|不再|再也|(?<![a-z])(?:now|any ?more|n
 
 
 class Extraction(Frozen):
-    """What an extractor proposes for a turn."""
+    """What an extractor proposes for a turn; `standing` are wishes that outlast it."""
 
     candidates: tuple[Candidate, ...]
     suppressions: tuple[Suppression, ...]
+    standing: tuple[StandingWish, ...] = ()
 
 
 def extract(turn: Turn, sense: Sense | None = None) -> Extraction:
@@ -50,14 +63,31 @@ def extract(turn: Turn, sense: Sense | None = None) -> Extraction:
     """
     candidates: list[Candidate] = []
     wishes: list[Suppression] = []
+    standing: list[StandingWish] = []
     if turn.status is TurnStatus.COMPLETED:
         for message in turn.messages:
             if message.origin is Origin.USER:
                 text = normalise(message.content)
-                unsaid = suppressions(message, text)
+                asked = standing_wishes(message, text)
+                standing += asked
+                unsaid = [_no_wider(each, asked) for each in suppressions(message, text)]
                 wishes += unsaid
-                candidates += _of_message(turn, message, text, None if unsaid else sense)
-    return Extraction(candidates=tuple(distinct(candidates)), suppressions=tuple(wishes))
+                said = _of_message(turn, message, text, None if unsaid or asked else sense)
+                candidates += [each for each in said if not any(_says(wish, each) for wish in asked if wish.lifts)]
+    return Extraction(candidates=tuple(distinct(candidates)), suppressions=tuple(wishes), standing=tuple(standing))
+
+
+def _says(wish: StandingWish, candidate: Candidate) -> bool:
+    """Say whether a candidate rests on the words of a wish about what to remember, which is no claim."""
+    return any(each.start < wish.evidence.end and wish.evidence.start < each.end for each in candidate.evidence)
+
+
+def _no_wider(unsaid: Suppression, asked: Iterable[StandingWish]) -> Suppression:
+    """Let what is said for good cover its sentence alone: of the rest it is its topic that decides."""
+    at = unsaid.evidence
+    spans = [wish.evidence for wish in asked if not wish.lifts]
+    within = next((span for span in spans if span.start <= at.start and at.end <= span.end), None)
+    return unsaid if within is None else Suppression(evidence=within, covers=())
 
 
 def _of_message(turn: Turn, message: Message, text: Text, sense: Sense | None) -> list[Candidate]:

@@ -3,12 +3,15 @@
 import re
 from functools import lru_cache
 
+from events.model import Kind
 from services.extraction.lexicon import compiled, load
 from services.extraction.normalise import normalise
-from services.extraction.vocabulary import topics, vocabulary
+from services.extraction.vocabulary import sensitivity_of, topics, vocabulary
 
 _ROOTS = frozenset({"taste", "tool", "identity", "statement", "content", "order", "is", "has"})
 """Parts of keys that say what sort of claim it is, not what it is about."""
+
+_WHOSE = re.compile(r"^(?:我们?的?(?:所有|全部)?|所有|全部|(?:(?:all|any|of|my|our|the) )+)")
 
 
 def subjects_of(text: str, key: str | None = None) -> frozenset[str]:
@@ -28,6 +31,23 @@ def meant_subjects(description: str) -> frozenset[str]:
     return measured or _topics(folded) or _parts(folded)
 
 
+def is_private(description: str) -> bool:
+    """Say whether a text names what is known of a person by a number, or a sensitive class."""
+    folded = normalise(description).folded
+    return any(named.search(folded) for named, _ in _measures().values()) or sensitivity_of(folded) is not None
+
+
+def names_of_a_person(description: str) -> bool:
+    """Say whether a text names what is known of a person: what is private, a named key, or a part of life."""
+    return is_private(description) or bool(_parts(normalise(description).folded))
+
+
+def meant_kinds(description: str) -> frozenset[Kind]:
+    """Return the kinds of memory that a description names as a whole: "my plans", not "my plans for the garden"."""
+    folded = _WHOSE.sub("", normalise(description).folded).strip()
+    return frozenset(kind for kind, pattern in _kinds().items() if pattern.fullmatch(folded))
+
+
 def _topics(folded: str) -> frozenset[str]:
     return frozenset(topic.name for topic in topics(folded)) - _ROOTS
 
@@ -45,6 +65,11 @@ def _head(key: str) -> str:
 @lru_cache(maxsize=1)
 def _key_names() -> dict[str, re.Pattern[str]]:
     return {name: compiled([entry.zh, entry.en]) for name, entry in vocabulary().items()}
+
+
+@lru_cache(maxsize=1)
+def _kinds() -> dict[Kind, re.Pattern[str]]:
+    return {Kind(name): compiled(words) for name, words in load("kinds.yaml").items()}
 
 
 @lru_cache(maxsize=1)

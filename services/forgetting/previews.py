@@ -22,7 +22,7 @@ from projections.index import index_bodies, vector_of
 from projections.memories import open_memories
 from services.describing.matcher import Matcher
 from services.forgetting.plan import Going, plan, trace
-from services.forgetting.selection import Wanted, digest_of, reached, select
+from services.forgetting.selection import Wanted, digest_of, reached, select, suppressions_of
 from services.wire.receipts import WholePreview
 
 
@@ -40,7 +40,8 @@ class Preview:
     """What would go, best fit first, and what else that touches.
 
     `turns` lose messages; `siblings` are other memories that rest on these messages: they stay, marked "source
-    forgotten". `digest` names exactly this.
+    forgotten". `lifted` counts the wishes not to remember something that go with the message they were said in.
+    `digest` names exactly this.
     """
 
     meant: tuple[Meant, ...]
@@ -48,6 +49,7 @@ class Preview:
     turns: tuple[TurnId, ...]
     messages: tuple[MessageId, ...]
     digest: str
+    lifted: int = 0
 
 
 class Previews:
@@ -105,7 +107,8 @@ class Previews:
         going = selected.going.found.items()
         meant = [Meant(newest[memory], len(each.versions)) for memory, each in going if memory in seen]
         siblings = _known(event.orphaned, stream, scope)
-        return Preview(tuple(meant), siblings, event.turns, event.messages, digest_of(event))
+        lifted = len({*suppressions_of(stream)} & {*event.memories})
+        return Preview(tuple(meant), siblings, event.turns, event.messages, digest_of(event), lifted)
 
     async def preview_whole(self, scope: Scope, what: Literal["person", "tenant"]) -> WholePreview:
         """Count what would go with a whole person or tenant, as far as the read models have followed."""

@@ -8,7 +8,18 @@ from uuid import UUID
 from events.envelope import StoredEvent, turns_stream
 from events.keyring import Keyring
 from events.log import fenced, read_stream_behind, read_turns
-from events.model import ForgetScope, Kind, MemoryId, MessageId, Scope, SessionId, Tombstoned, TurnFinalized, TurnId
+from events.model import (
+    ForgetScope,
+    Kind,
+    MemoryId,
+    MessageId,
+    Scope,
+    SessionId,
+    SuppressionAsked,
+    Tombstoned,
+    TurnFinalized,
+    TurnId,
+)
 from events.postgres import Connection
 from projections.changes import fold, together, within
 from projections.follower import position_of
@@ -94,12 +105,27 @@ async def select(
         going = with_made(stream, going, made)
         event = await _planned(connection, scope, stream, going)
     resting = await keys_resting_on(connection, scope, event.memories, event.messages)
-    keys = tuple(dict.fromkeys((*event.keys, *resting)))
+    lifted = suppressions_said_in(stream, event.messages) if wanted.scope in {"message", "session"} else []
+    keys = tuple(dict.fromkeys((*event.keys, *resting, *(part.key_id for each in lifted for part in each.parts))))
+    event = event.model_copy(update={"memories": (*event.memories, *suppressions_of(lifted))})
     event = event.model_copy(update={"scope": wanted.scope, "target": wanted.target, "kind": wanted.kind, "keys": keys})
     if wanted.scope == "memory":
         event = event.model_copy(update={"target": None})
     anew = {*found, *event.messages} - await fenced(connection, scope, {*found, *event.messages})
     return Selected(going, event, anew=bool(anew))
+
+
+def suppressions_said_in(stream: Sequence[StoredEvent], messages: Collection[MessageId]) -> list[StoredEvent]:
+    """Return what asked, in one of these messages, not to remember something: whoever forgets the message lifts it.
+
+    Its words are those of the message, so nothing of them may stay.
+    """
+    return [each for each in stream if isinstance(each.event, SuppressionAsked) and {*each.event.cites} & {*messages}]
+
+
+def suppressions_of(asked: Sequence[StoredEvent]) -> tuple[MemoryId, ...]:
+    """Name the suppressions that some events asked for."""
+    return tuple(each.event.suppression_id for each in asked if isinstance(each.event, SuppressionAsked))
 
 
 def reached(stream: Sequence[StoredEvent], scope: Scope) -> frozenset[MemoryId]:

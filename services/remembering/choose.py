@@ -15,7 +15,6 @@ from events.model import (
     Scope,
     SuppressionAsked,
     SuppressionBody,
-    Tombstoned,
 )
 from events.postgres import Database
 from events.vault import Vault
@@ -23,6 +22,7 @@ from projections.choices import SUPPRESSION_PART, TRAINING, Choices, open_choice
 from services.governance.folding import plain
 from services.governance.policy import Policy
 from services.governance.secrets import redact
+from services.remembering.wishes import lifts_of
 
 
 class Chooser:
@@ -88,8 +88,7 @@ class Chooser:
         asked = next((each for each in events if _is(each.event, suppression)), None)
         if asked is None:
             return False
-        keys = tuple(part.key_id for part in asked.parts)
-        event = Tombstoned(memories=(suppression,), messages=(), keys=keys, topics=())  # it was never a memory
+        (event,) = lifts_of([asked])
         await self._append(scope, actor, event)
         return True
 

@@ -1,7 +1,7 @@
 """Considering a turn: extract, judge, append every verdict and `turn_considered` at once (R12, R13)."""
 
 import asyncio
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import timedelta
@@ -13,7 +13,6 @@ from events.keyring import Keyring
 from events.log import EventLog, fenced, read_at, read_command
 from events.model import (
     MEMORY_PART,
-    Candidate,
     MemoryBody,
     MemoryId,
     Position,
@@ -33,7 +32,7 @@ from projections.facts import count_living
 from projections.index import PART as INDEX
 from projections.memories import open_memories, open_vectors
 from services.access.keys import Owners
-from services.describing.matcher import Matcher, sentences_of
+from services.describing.matcher import Matcher
 from services.extraction.extractor import Extracted, Extractor
 from services.extraction.facts import is_of_system, stated
 from services.governance.judge import GATES, Gate, Living, View
@@ -41,12 +40,14 @@ from services.governance.policy import Policy
 from services.remembering.audiences import audiences_of
 from services.remembering.closing import open_proposals
 from services.remembering.decide import Decision, Held, aftermath_of, counts_of, decide, events_of
+from services.remembering.described import described
 from services.remembering.indexing import index_of, tag_of
 from services.remembering.likeness import Vectors, comparable, measured
 from services.remembering.opening import open_turn
 from services.remembering.policies import announce
 from services.remembering.proposals import system_of
 from services.remembering.state import forgotten_since, snapshot
+from services.remembering.wishes import events_of_wishes, settle_wishes
 
 _TRIES = 8
 _ACTOR = "worker:remember"
@@ -228,11 +229,13 @@ class Rememberer:
                     audience=fact.audience,
                 )
             )
+        wishes = settle_wishes(extraction.standing, choices, stored.said_at)
+        matcher = Matcher(self._embedder, self._policy.about)
         view = View(
             turn=turn,
             suppressions=extraction.suppressions,
             living=tuple(living),
-            described=await self._described(turn, tuple(candidates), choices.suppressions.values(), vectors),
+            described=await described(turn, tuple(candidates), wishes.standing, matcher, vectors),
             alike=await measured(pairs, near, vectors),
             consents=choices.consents.given,
             withdrawn=choices.consents.withdrawn,
@@ -251,31 +254,12 @@ class Rememberer:
             notes=extracted.notes,
         )
         events = (
+            *await events_of_wishes(wishes, keyring, stored.said_at),
             *await self._events_of(keyring, stored, turn.turn_id, decisions, vectors),
             NewEvent(considered, stored.said_at),
         )
         stream, command_id = memory_stream(stored.scope.subject_id), considered_command(turn.turn_id)
         return Command(command_id, stored.scope, stream, state.version, _ACTOR, events), decisions
-
-    async def _described(
-        self, turn: Turn, candidates: Sequence[Candidate], suppressions: Collection[str], vectors: Vectors
-    ) -> dict[str, float]:
-        """Say of each candidate how much it is about something the person said earlier not to remember.
-
-        The sentence it was said in counts as much as its own words: "hobby: chess" no longer says "I play".
-        """
-        if not candidates or not suppressions:
-            return {}
-        matcher = Matcher(self._embedder, self._policy.about)
-        wanted = [await matcher.read(description) for description in suppressions]
-        texts = [(each.content, text) for each in candidates for text in (each.content, *sentences_of(turn, each))]
-        found = await vectors.of([text for _, text in texts])
-        keys = {each.content: each.key for each in candidates}
-        scores: dict[str, float] = {}
-        for (content, text), vector in zip(texts, found, strict=True):
-            score = max(matcher.score(each, text, keys[content], vector) for each in wanted)
-            scores[content] = max(score, scores.get(content, 0.0))
-        return scores
 
     async def _events_of(
         self, keyring: Keyring, stored: StoredEvent, turn: TurnId, decisions: Sequence[Decision], vectors: Vectors

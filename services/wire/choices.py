@@ -59,7 +59,7 @@ class ForgetPreview(Frozen):
     """What would be forgotten. Nothing has happened yet; confirm with `digest`, which names exactly this.
 
     `total` memories go, of which the first hundred are shown. `turns` (the caller's ids) lose `messages` messages.
-    `siblings` stay, marked "source forgotten".
+    `siblings` stay, marked "source forgotten". `lifted` wishes not to remember something go with their message.
     """
 
     memories: tuple[MeantView, ...]
@@ -68,6 +68,7 @@ class ForgetPreview(Frozen):
     turns: tuple[str, ...]
     messages: int
     digest: str
+    lifted: int = 0
 
 
 class ForgetDescribedRequest(DescribeRequest):

@@ -8,6 +8,7 @@ from events.model import MemoryId, Resolved, Scope
 from services.governance.policy import shipped_policy
 from services.wire.inbox import InboxEntry, SettledView
 from services.wire.memories import MemoryStatus
+from services.wire.receipts import MessageOf, What
 from tests.plant import START, Plant, planted
 
 
@@ -172,6 +173,34 @@ async def test_what_is_suppressed_is_not_written_in_other_words(plant: Plant) ->
     assert (await plant.composition.backend.suppressions(scope)).suppressions == ()
     await plant.say(scope, "我喝咖啡只喝意式。", "好的。")
     assert len(await kept(plant, scope)) == 2
+
+
+async def test_a_wish_said_in_a_turn_stands_until_it_is_lifted(plant: Plant) -> None:
+    """It is listed and holds like one asked for by a call, once, until it is taken back or its message is forgotten."""
+    scope, backend = await plant.person(), plant.composition.backend
+    for said in ("以后别记我的体重。", "Don't keep anything about my weight from now on."):
+        await plant.say(scope, said, "好的。")
+    (standing,) = (await backend.suppressions(scope)).suppressions
+    assert standing.description == "我的体重"
+    (verdict,) = (await plant.say(scope, "请记住：我的体重是 71 公斤。", "好的。")).verdicts
+    assert (verdict.outcome, verdict.reason) == ("suppressed", "described_before")
+    (verdict,) = (
+        await plant.say(scope, "You can remember my weight again. Remember that I weigh 71 kg.", "OK.")
+    ).verdicts
+    assert (verdict.outcome, (await backend.suppressions(scope)).suppressions) == ("accepted", ())
+    turn = plant.turn("我住在苏州。以后别记我的收入。", "好的。")
+    await plant.rememberer.consider(await plant.placed(scope, turn))
+    await plant.follow()
+    what = What(message=MessageOf(turn_id=turn.turn_id, message_id="m0"))
+    assert len((await backend.suppressions(scope)).suppressions) == 1
+    shown = await backend.preview_what(scope, what)
+    assert shown is not None
+    assert (shown.total, shown.lifted) == (1, 1)
+    receipt = await backend.forget_what(scope, what, shown.digest)
+    assert receipt is not None
+    assert (await backend.suppressions(scope)).suppressions == ()
+    await plant.follow()
+    assert (await plant.until(scope, receipt.receipt_id)).propagated_at is not None
 
 
 async def test_a_description_forgets_what_its_preview_showed(plant: Plant) -> None:

@@ -17,7 +17,7 @@ from tenacity import (
 )
 
 from events.model import TenantId, Turn, TurnStatus
-from services.extraction.extract import Extraction, distinct
+from services.extraction.extract import distinct
 from services.extraction.extractor import Extracted, Rules
 from services.extraction.model.answer import Proposed, read_answer
 from services.extraction.model.booked import ask
@@ -123,7 +123,7 @@ class ModelExtractor:
         if shown.cut:  # what the model could not be shown, the rules have read
             candidates = tuple(distinct([*candidates, *(each for each in found.candidates if shown.missed(each))]))
             notes["cut"] = shown.cut
-        extraction = Extraction(candidates=candidates, suppressions=found.suppressions)
+        extraction = found.model_copy(update={"candidates": candidates})
         return Extracted(extraction=extraction, extractor=self.name, notes=dict(notes))
 
     async def _ask(self, tenant: TenantId, said: list[str]) -> tuple[Proposed, ...]:

@@ -197,7 +197,7 @@ SAMPLES: tuple[tuple[Event, tuple[Part, ...]], ...] = (
     (ConsentGiven(sensitivity="health"), ()),
     (ConsentWithdrawn(sensitivity="health"), ()),
     (
-        SuppressionAsked(suppression_id=MEMORY),
+        SuppressionAsked(suppression_id=MEMORY, cites=(ASKED,)),
         (Part("suppression", SuppressionBody(description="我玩什么游戏, what I play"), KEYS[0]),),
     ),
     (
