@@ -189,6 +189,8 @@ class Memory(Answer):
     visibility: str | None = None
     project: str | None = None
     task_id: str | None = None
+    assistant: str | None = None
+    purpose: str | None = None
 
 
 class Purpose(Answer):

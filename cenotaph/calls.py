@@ -129,10 +129,16 @@ def _some(**fields: Any) -> dict[str, Any]:  # noqa: ANN401  # JSON values
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """The project and the task that a token is bound to, by your own ids; none where neither is named."""
+    """What a token is bound to, by your own ids: what it writes is for that.
+
+    With a `project` it reads what is for that project and nothing private. What is for a task, an assistant or a
+    purpose is read by tokens of the same one only.
+    """
 
     project: str | None = None
     task_id: str | None = None
+    assistant: str | None = None
+    purpose: str | None = None
 
 
 UNBOUND = Bounds()

@@ -64,7 +64,8 @@ class Cenotaph:
     ) -> Self:
         """Return a client for one person that mints and renews its tokens; it shares this one's connections.
 
-        `bounds` bind an agent or a workflow to a project, a task or both: it reads what is for them, nothing private.
+        `bounds` bind an agent or a workflow to a project, a task, an assistant, a purpose: what it writes is for them,
+        and it reads nothing that is for another (`Bounds`).
         """
         session = copy(self)
         session._sender = self._sender.minting(tenant_key, calls.token(subject, role, ttl_s, bounds))  # noqa: SLF001  # its own kind
@@ -306,7 +307,8 @@ class AsyncCenotaph:
     ) -> Self:
         """Return a client for one person that mints and renews its tokens; it shares this one's connections.
 
-        `bounds` bind an agent or a workflow to a project, a task or both: it reads what is for them, nothing private.
+        `bounds` bind an agent or a workflow to a project, a task, an assistant, a purpose: what it writes is for them,
+        and it reads nothing that is for another (`Bounds`).
         """
         session = copy(self)
         session._sender = self._sender.minting(tenant_key, calls.token(subject, role, ttl_s, bounds))  # noqa: SLF001  # its own kind

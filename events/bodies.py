@@ -9,7 +9,7 @@ from events.envelope import PartRef, StoredEvent, open_part
 from events.errors import ScopeError, TamperError
 from events.keyring import Keyring
 from events.log import fenced, read_bodies, read_parts
-from events.model import Accepted, Audience, EventId, KeyId, NotWritten, TaskStarted, TurnFinalized
+from events.model import Accepted, EventId, KeyId, NotWritten, TaskStarted, TurnFinalized
 from events.postgres import Connection
 
 incidents = structlog.get_logger("cenotaph.incident")
@@ -115,13 +115,9 @@ def _refuse_beyond(keyring: Keyring, stored: StoredEvent) -> None:
     if keyring.scope.reach is None:
         return
     event = stored.event
-    if isinstance(event, Accepted | NotWritten | TurnFinalized):
-        audience = event.audience
-    elif isinstance(event, TaskStarted):
-        audience = Audience(project=event.project)
-    else:
+    if not isinstance(event, Accepted | NotWritten | TurnFinalized | TaskStarted):
         return
-    if not keyring.scope.admits(audience):
+    if not keyring.scope.admits(event.audience):
         raise ScopeError(f"event {stored.event_id} is for other readers of this person; nothing was opened")
 
 

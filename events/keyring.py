@@ -71,8 +71,9 @@ def open_person(scope: Scope, row: Row, tenant_key: bytes) -> PersonKey:
 class Keyring:
     """One person's keys for the length of one request.
 
-    Outside ids of turns, sessions and tasks are those of the project and the task that the scope is bound to: under
-    another credential the same id is another thing, so that nobody reaches over by a name or learns that it is taken.
+    Outside ids of turns, sessions and tasks are those of what the scope is bound to (project, task, assistant,
+    purpose): under another credential the same id is another thing, so that nobody reaches over by a name or learns
+    that it is taken.
 
     Args:
         database: a pool to the vault's cluster.
@@ -197,7 +198,7 @@ class Keyring:
         return named
 
     def _placed(self, name: Name) -> Name:
-        """Put an outside id into the project and the task of the scope."""
+        """Put an outside id into the place of the scope: what it is bound to."""
         kind, outside = name
         place = self._place(kind)
         return (kind, f"{place}{_PLACE_END}{outside}") if place else name
@@ -205,7 +206,9 @@ class Keyring:
     def _place(self, kind: str) -> str:
         """Name the place of ids of a kind, empty where it has none."""
         audience = self.scope.audience
-        within = (audience.project, audience.task if kind in _OF_PLACE else None)
+        within: list[UUID | None] = [audience.project, audience.task if kind in _OF_PLACE else None]
+        if audience.assistant or audience.purpose:
+            within += [audience.assistant, audience.purpose]
         if kind not in _OF_PLACE | _OF_PROJECT or not any(within):
             return ""
         return ",".join("" if each is None else each.hex for each in within)

@@ -104,7 +104,20 @@ def _said_by_the_person(memory: Document) -> Document:
     return {**memory, "said_by": None}
 
 
+def _begun_in_a_project(task: Document) -> Document:
+    """Say in the words of today which readers a task was begun for: of its project."""
+    return {
+        **{name: each for name, each in task.items() if name != "project"},
+        "audience": {"project": task["project"]},
+    }
+
+
 STEPS: Steps = {
+    # nothing was for one assistant or for one purpose
+    ("accepted", 4): Step(),
+    ("not_written", 4): Step(),
+    ("turn_finalized", 5): Step(),
+    ("task_started", 2): Step(_begun_in_a_project),
     # nothing was said in a project or for one task
     ("accepted", 3): Step(lambda old: {**old, "audience": {}}),
     ("not_written", 3): Step(lambda old: {**old, "repeats": None}),  # what it said again was not noted

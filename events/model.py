@@ -19,6 +19,8 @@ MessageId = NewType("MessageId", UUID)
 MemoryId = NewType("MemoryId", UUID)
 TaskId = NewType("TaskId", UUID)
 ProjectId = NewType("ProjectId", UUID)
+AssistantId = NewType("AssistantId", UUID)
+PurposeId = NewType("PurposeId", UUID)
 ItemId = NewType("ItemId", UUID)
 KeyId = NewType("KeyId", UUID)
 EventId = NewType("EventId", UUID)
@@ -134,31 +136,49 @@ class Audience(Frozen):
     """Which readers of one person something is for (R30, R31).
 
     With a `project` it has the visibility `project`: readers in that project get it, and the person. Without one it is
-    `private`: no reader that is bound to a project gets it. With a `task` it is for that task alone. Ids are internal.
+    `private`: no reader that is bound to a project gets it. With a `task` it is for that task alone, with an
+    `assistant` for that assistant alone, with a `purpose` for readers for that purpose alone. Ids are internal.
     """
 
     project: ProjectId | None = None
     task: TaskId | None = None
+    assistant: AssistantId | None = None
+    purpose: PurposeId | None = None
+
+    @property
+    def beyond_its_task(self) -> "Audience":
+        """The readers that are left when the task is over."""
+        return self.model_copy(update={"task": None})
 
 
 PRIVATE: Final = Audience()
-"""For every reader of the person who is not bound to a project."""
+"""For every reader of the person who is not bound to a project, whichever assistant and for whatever purpose."""
 
 
 class Reach(Frozen):
-    """How far a credential reads within one person's memory: one project or all that is theirs, one task or none."""
+    """How far a credential reads within one person's memory: one project or all that is theirs, one task or none.
+
+    And of what is for one assistant or for one purpose, only what is for its own.
+    """
 
     project: ProjectId | None = None
     task: TaskId | None = None
+    assistant: AssistantId | None = None
+    purpose: PurposeId | None = None
 
     @property
     def audience(self) -> Audience:
         """Who may read what is said through such a credential."""
-        return Audience(project=self.project, task=self.task)
+        return Audience(project=self.project, task=self.task, assistant=self.assistant, purpose=self.purpose)
 
     def admits(self, audience: Audience) -> bool:
         """Tell whether what is for this audience may be read."""
-        return self.project in {None, audience.project} and audience.task in {None, self.task}
+        return (
+            self.project in {None, audience.project}
+            and audience.task in {None, self.task}
+            and audience.assistant in {None, self.assistant}
+            and audience.purpose in {None, self.purpose}
+        )
 
 
 class Scope(Frozen):
@@ -190,8 +210,10 @@ class Scope(Frozen):
         return PRIVATE if self.reach is None else self.reach.audience
 
     def within(self, audience: Audience) -> "Scope":
-        """Bound to the project and the task of an audience, as what is made of it has to be."""
-        reach = Reach(project=audience.project, task=audience.task)
+        """Bound as an audience is, as what is made of it has to be."""
+        reach = Reach(
+            project=audience.project, task=audience.task, assistant=audience.assistant, purpose=audience.purpose
+        )
         return Scope(tenant_id=self.tenant_id, subject_id=self.subject_id, reach=reach)
 
     @property
@@ -401,7 +423,7 @@ class TurnFinalized(Event):
     """
 
     type = "turn_finalized"
-    schema_version: ClassVar[int] = 5
+    schema_version: ClassVar[int] = 6
     turn_id: TurnId
     session_id: SessionId
     status: TurnStatus
@@ -438,7 +460,7 @@ class Accepted(Event):
     """
 
     type = "accepted"
-    schema_version: ClassVar[int] = 4
+    schema_version: ClassVar[int] = 5
     candidate_id: MemoryId
     memory_id: MemoryId
     version: int
@@ -480,7 +502,7 @@ class NotWritten(Event):
     """
 
     type = "not_written"
-    schema_version: ClassVar[int] = 4
+    schema_version: ClassVar[int] = 5
     candidate_id: MemoryId
     turn_id: TurnId
     outcome: Outcome
@@ -706,18 +728,18 @@ class TaskStarted(Event):
     """A task begins: goal, constraints and planned steps are its items, in order (R52).
 
     `series_id` is shared by the rounds of one task, of which this is number `round`; `budget` says how much of what it
-    may spend. `project` is the one it was begun in.
+    may spend. `audience` says for which readers it was begun, its own task left out.
     """
 
     type = "task_started"
-    schema_version: ClassVar[int] = 2
+    schema_version: ClassVar[int] = 3
     task_id: TaskId
     series_id: UUID
     round: int
     budget: dict[str, int]
     expires_at: datetime
     items: tuple[ItemHead, ...]
-    project: ProjectId | None = None
+    audience: Audience = PRIVATE
 
 
 class TaskStep(Event):

@@ -25,7 +25,7 @@ Row = Mapping[str, Any]
 _ANSWER_S = 20.0
 _ANY = UUID(int=0)
 _NONE = UUID(int=2**128 - 1)
-_BOUNDS = ("tenant", "subject", "project", "task")
+_BOUNDS = ("tenant", "subject", "project", "task", "assistant", "purpose")
 _DOWN = "the database does not answer; try again"
 _GONE = (
     asyncpg.PostgresConnectionError,
@@ -166,16 +166,21 @@ class Database:
 @asynccontextmanager
 async def entire(connection: Connection, scope: Scope) -> AsyncIterator[None]:
     """Let a reader's transaction see all of its person for a moment: to find what must be kept silent, no more."""
-    bound = "select set_config('cenotaph.project', $1, true), set_config('cenotaph.task', $2, true)"
-    await connection.execute(bound, str(_ANY), str(_ANY))
+    bound = "select " + ", ".join(f"set_config('cenotaph.{name}', ${n}, true)" for n, name in enumerate(_BOUNDS[2:], 1))
+    await connection.execute(bound, *map(str, bounds_of(scope.person)[2:]))
     yield
     await connection.execute(bound, *map(str, bounds_of(scope)[2:]))
 
 
-def bounds_of(scope: Scope) -> tuple[UUID, UUID, UUID, UUID]:
-    """Say how far a scope reaches, as the policies take it: tenant, person, project (nil: any), task (top: none)."""
-    project, task = (_ANY, _ANY) if scope.reach is None else (scope.reach.project or _ANY, scope.reach.task or _NONE)
-    return scope.tenant_id, scope.subject_id, project, task
+def bounds_of(scope: Scope) -> tuple[UUID, ...]:
+    """Say how far a scope reaches, as the policies take it: tenant, person, project, task, assistant, purpose.
+
+    Nil is any, and top none of them.
+    """
+    if (reach := scope.reach) is None:
+        return scope.tenant_id, scope.subject_id, *(_ANY for _ in _BOUNDS[2:])
+    own = (each or _NONE for each in (reach.task, reach.assistant, reach.purpose))
+    return scope.tenant_id, scope.subject_id, reach.project or _ANY, *own
 
 
 @asynccontextmanager

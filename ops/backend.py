@@ -49,6 +49,7 @@ from services.wire.exports import ExportDetail, ExportPage, Purpose
 from services.wire.facts import FactAnswer, SystemFact, fact_name
 from services.wire.inbox import InboxEntry, InboxPage, SettledView
 from services.wire.memories import MemoryDetail, MemoryPage, MemoryStatus, SuspensionView
+from services.wire.names import Bounds
 from services.wire.profile import ProfileView
 from services.wire.recall import ContextAnswer, ContextRequest, SearchAnswer, SearchRequest
 from services.wire.receipts import Decision, Deletions, ReceiptPage, ReceiptView, What, WholePreview
@@ -392,9 +393,9 @@ class System:
         """Return the internal id of a person, made on first use."""
         return await self.vault.subject(tenant_id, outside)
 
-    async def bound(self, scope: Scope, project: str | None, task_id: str | None) -> Scope:
-        """Bind a person's scope to a project and a task, by outside ids, made on first use."""
-        return await bound(self.vault, scope, project, task_id)
+    async def bound(self, scope: Scope, bounds: Bounds) -> Scope:
+        """Bind a person's scope, by outside ids, made on first use."""
+        return await bound(self.vault, scope, bounds)
 
     async def holder_of_key(self, key: str) -> StoredKey | None:
         """Return whose API key this is."""

@@ -11,6 +11,7 @@ from typing import Final, Literal
 from events.envelope import StoredEvent
 from events.model import (
     Accepted,
+    AssistantId,
     Audience,
     Conflicted,
     Embedded,
@@ -24,6 +25,7 @@ from events.model import (
     NotWritten,
     Outcome,
     ProjectId,
+    PurposeId,
     Reinforced,
     Resolved,
     Resumed,
@@ -64,7 +66,8 @@ class Fact:
     `lease_ended_at` when it was noted that its lease had run out.
     `asked` says that the person asked to remember it, this version or an earlier one. A `cold` one has no row in the
     vector index. `suspended` says that the person set the memory aside (R22); a version that is
-    written meanwhile is set aside with it. `project` and `task` are those it is for (R30).
+    written meanwhile is set aside with it. `project`, `task`, `assistant` and `purpose`
+    are those it is for (R30).
     """
 
     memory_id: MemoryId
@@ -91,6 +94,8 @@ class Fact:
     suspended: bool = False
     project: ProjectId | None = None
     task: TaskId | None = None
+    assistant: AssistantId | None = None
+    purpose: PurposeId | None = None
 
     @property
     def lease_noted(self) -> bool:
@@ -100,7 +105,7 @@ class Fact:
     @property
     def audience(self) -> Audience:
         """Which readers it is for."""
-        return Audience(project=self.project, task=self.task)
+        return Audience(project=self.project, task=self.task, assistant=self.assistant, purpose=self.purpose)
 
 
 State = dict[tuple[MemoryId, int], Fact]
@@ -124,8 +129,7 @@ def fact_of(stored: StoredEvent) -> Fact | None:
             recorded_at=stored.recorded_at,
             verified_at=stored.said_at,
             asked=event.explicit,
-            project=event.audience.project,
-            task=event.audience.task,
+            **dict(event.audience),
         )
     if isinstance(event, NotWritten) and event.outcome is Outcome.HELD:
         return Fact(
@@ -144,8 +148,7 @@ def fact_of(stored: StoredEvent) -> Fact | None:
             gate=event.gate,
             reason=event.reason,
             held_until=event.held_until,
-            project=event.audience.project,
-            task=event.audience.task,
+            **dict(event.audience),
         )
     return None
 

@@ -98,13 +98,13 @@ async def _write(connection: Connection, place: str, rows: Mapping[tuple[TenantI
         return
     ordered = sorted(rows.values(), key=lambda row: row.event.memory_id.bytes)
     await connection.execute(
-        f"insert into {place}.entry (tenant_id, subject_id, memory_id, version, terms, length, project, task)"
-        " select t, s, m, v, e::bigint[], l, p, k"
+        f"insert into {place}.entry (tenant_id, subject_id, memory_id, version, terms, length, project, task,"
+        " assistant, purpose) select t, s, m, v, e::bigint[], l, p, k, a, u"
         " from unnest($1::uuid[], $2::uuid[], $3::uuid[], $4::integer[], $5::text[], $6::integer[], $7::uuid[],"
-        " $8::uuid[]) as given(t, s, m, v, e, l, p, k)"
+        " $8::uuid[], $9::uuid[], $10::uuid[]) as given(t, s, m, v, e, l, p, k, a, u)"
         " on conflict (tenant_id, memory_id) do update set"
         " version = excluded.version, terms = excluded.terms, length = excluded.length,"
-        " project = excluded.project, task = excluded.task",
+        " project = excluded.project, task = excluded.task, assistant = excluded.assistant, purpose = excluded.purpose",
         [row.scope.tenant_id for row in ordered],
         [row.scope.subject_id for row in ordered],
         [row.event.memory_id for row in ordered],
@@ -113,6 +113,8 @@ async def _write(connection: Connection, place: str, rows: Mapping[tuple[TenantI
         [row.body.length for row in ordered],
         [row.event.audience.project for row in ordered],
         [row.event.audience.task for row in ordered],
+        [row.event.audience.assistant for row in ordered],
+        [row.event.audience.purpose for row in ordered],
     )
 
 

@@ -82,7 +82,8 @@ class Sessions(Tables):
 async def _record(connection: Connection, place: str, stored: StoredEvent, event: TurnFinalized) -> None:
     scope = stored.scope
     await connection.execute(
-        f"""insert into {place}.turn values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)
+        f"""insert into {place}.turn values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15,
+                                            $16, $17)
             on conflict do nothing""",
         scope.tenant_id,
         scope.subject_id,
@@ -97,6 +98,8 @@ async def _record(connection: Connection, place: str, stored: StoredEvent, event
         False,  # noqa: FBT003 - a column value
         event.audience.project,
         event.audience.task,
+        event.audience.assistant,
+        event.audience.purpose,
         list(event.rests_on),
         not any(head.origin is Origin.USER for head in event.messages),
     )
@@ -264,8 +267,8 @@ async def quiet_sessions(  # noqa: PLR0917 - the bounds of one question
     own = _QUIET.format(
         columns="session_id, max(position) as through, max(occurred_at) as last_at,"
         " array_agg(turn_id order by occurred_at, position) as turns,"
-        " array_agg(project order by occurred_at, position) as projects,"
-        " array_agg(task order by occurred_at, position) as tasks",
+        " array_agg(json_build_object('project', project, 'task', task, 'assistant', assistant, 'purpose',"
+        " purpose)::text order by occurred_at, position) as audiences",
         own="and tenant_id = $4 and subject_id = $5",
     )
     asked = (since, until, least, scope.tenant_id, scope.subject_id, most)
@@ -274,8 +277,8 @@ async def quiet_sessions(  # noqa: PLR0917 - the bounds of one question
         Quiet(
             SessionId(row["session_id"]),
             {
-                TurnId(turn): Audience(project=project, task=task)
-                for turn, project, task in zip(row["turns"], row["projects"], row["tasks"], strict=True)
+                TurnId(turn): Audience.model_validate_json(audience)
+                for turn, audience in zip(row["turns"], row["audiences"], strict=True)
             },
             Position(row["through"]),
             row["last_at"],

@@ -11,13 +11,14 @@ from uuid import UUID
 
 from events.envelope import StoredEvent
 from events.model import (
+    PRIVATE,
+    Audience,
     EventId,
     ItemHead,
     ItemId,
     KeyId,
     MemoryId,
     MessageId,
-    ProjectId,
     Slot,
     SummarySlot,
     TaskAbandoned,
@@ -83,7 +84,7 @@ class TaskState:
     turn_id: TurnId | None
     way: str | None
     items: tuple[Item, ...]
-    project: ProjectId | None = None
+    audience: Audience = PRIVATE
 
     def of(self, slot: Slot, *standing: Standing) -> tuple[Item, ...]:
         """Return the items of one sort that stand in one of these ways."""
@@ -132,7 +133,7 @@ def _started(stored: StoredEvent, event: TaskStarted) -> TaskState:
         turn_id=None,
         way=None,
         items=_items(stored, event.items),
-        project=event.project,
+        audience=event.audience,
     )
 
 

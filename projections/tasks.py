@@ -10,6 +10,7 @@ import orjson
 
 from events.envelope import StoredEvent
 from events.model import (
+    Audience,
     EventId,
     Expired,
     ItemId,
@@ -58,7 +59,7 @@ class Tasks(Tables):
 async def _write(connection: Connection, place: str, scope: Scope, before: TaskState | None, state: TaskState) -> None:
     await connection.execute(
         f"""insert into {place}.task values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15,
-                                            $16)
+                                            $16, $17, $18)
             on conflict (tenant_id, task_id) do update set status = excluded.status, version = excluded.version,
               errors = excluded.errors, budget = excluded.budget, changed_at = excluded.changed_at,
               turn_id = excluded.turn_id, way = excluded.way""",
@@ -77,7 +78,9 @@ async def _write(connection: Connection, place: str, scope: Scope, before: TaskS
         state.event_id,
         state.turn_id,
         state.way,
-        state.project,
+        state.audience.project,
+        state.audience.assistant,
+        state.audience.purpose,
     )
     await connection.execute(
         f"delete from {place}.item where tenant_id = $1 and task_id = $2 and not item_id = any($3::uuid[])",
@@ -189,7 +192,7 @@ def _state(row: Row, items: Collection[Row]) -> TaskState:
         event_id=EventId(row["event_id"]),
         turn_id=None if row["turn_id"] is None else TurnId(row["turn_id"]),
         way=row["way"],
-        project=row["project"],
+        audience=Audience(project=row["project"], assistant=row["assistant"], purpose=row["purpose"]),
         items=tuple(
             Item(
                 item_id=ItemId(item["item_id"]),

@@ -4,11 +4,15 @@ from collections.abc import Iterable
 from itertools import islice
 from typing import Any, Final, TypeVar
 
+from events.model import Audience
 from projections.milvus import TIMEOUT_S
 from projections.milvus_client import DataType, MilvusClient
 
 CHUNK: Final = 500
-_FIELDS: Final = ["id", "tenant_id", "subject_id", "project", "task", "version", "position", "vector"]
+AUDIENCE: Final = tuple(Audience.model_fields)
+"""The fields that say which readers a row is for."""
+
+_FIELDS: Final = ["id", "tenant_id", "subject_id", *AUDIENCE, "version", "position", "vector"]
 
 T = TypeVar("T")
 
@@ -27,8 +31,8 @@ def make_collection(collection: str, dimension: int, client: MilvusClient) -> No
         schema.add_field("id", DataType.VARCHAR, is_primary=True, max_length=32)
         schema.add_field("tenant_id", DataType.VARCHAR, max_length=32)
         schema.add_field("subject_id", DataType.VARCHAR, max_length=32)
-        schema.add_field("project", DataType.VARCHAR, max_length=32)
-        schema.add_field("task", DataType.VARCHAR, max_length=32)
+        for name in AUDIENCE:
+            schema.add_field(name, DataType.VARCHAR, max_length=32)
         schema.add_field("version", DataType.INT64)
         schema.add_field("position", DataType.INT64)
         schema.add_field("vector", DataType.FLOAT_VECTOR, dim=dimension)

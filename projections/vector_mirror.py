@@ -16,18 +16,19 @@ from projections.index import IndexReader
 from projections.milvus import TIMEOUT_S, Milvus
 from projections.mirror import Entry, Key, Pair
 from projections.model_names import default_model
+from projections.vector_calls import AUDIENCE
 from projections.vector_index import follow, model_of
 from projections.vector_partitions import row_id, serving
 from projections.vector_scope import partition_of
 from projections.vectors import Row, audience_columns
 
 _BATCH: Final = 500
-_FIELDS: Final = ["id", "tenant_id", "subject_id", "project", "task", "version", "position", "vector"]
+_FIELDS: Final = ["id", "tenant_id", "subject_id", *AUDIENCE, "version", "position", "vector"]
 _TABLE: Final = "row"
 _CREATE = """
 create temporary table vector_mirror (
   partition text collate "C" not null, id text collate "C" not null, tenant_id text not null, subject_id text not null,
-  project text not null, task text not null,
+  project text not null, task text not null, assistant text not null, purpose text not null,
   version bigint not null, position bigint not null, vector bytea not null, primary key (partition, id)
 ) on commit drop
 """
@@ -123,17 +124,17 @@ class _Side:
         await self._connection.execute(
             """insert into vector_mirror as m
                select * from unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[],
-                                    $7::bigint[], $8::bigint[], $9::bytea[])
+                                    $7::text[], $8::text[], $9::bigint[], $10::bigint[], $11::bytea[])
                on conflict (partition, id) do update set tenant_id = excluded.tenant_id,
                  subject_id = excluded.subject_id, project = excluded.project, task = excluded.task,
+                 assistant = excluded.assistant, purpose = excluded.purpose,
                  version = excluded.version, position = excluded.position, vector = excluded.vector
                  where m.position < excluded.position""",
             [partition_of(row.scope) for row in newest],
             [row.memory_id.hex for row in newest],
             [row.scope.tenant_id.hex for row in newest],
             [row.scope.subject_id.hex for row in newest],
-            [audience_columns(row.audience)["project"] for row in newest],
-            [audience_columns(row.audience)["task"] for row in newest],
+            *([audience_columns(row.audience)[name] for row in newest] for name in AUDIENCE),
             [row.version for row in newest],
             [row.position for row in newest],
             [_digest(row.vector) for row in newest],

@@ -57,12 +57,15 @@ def scope_filter(
 
 
 def _within(reach: Reach | None) -> str:
-    """Write what `Reach.admits` says, in the words of the index: rows for no project or task have an empty one."""
+    """Write what `Reach.admits` says, in the words of the index: rows for no project, task … have an empty one."""
     if reach is None:
         return ""
     project = "" if reach.project is None else f' and project == "{hexed(reach.project)}"'
-    task = "" if reach.task is None else hexed(reach.task)
-    return f'{project} and task in ["", "{task}"]' if task else f'{project} and task == ""'
+    return project + _own("task", reach.task) + _own("assistant", reach.assistant) + _own("purpose", reach.purpose)
+
+
+def _own(field: str, own: UUID | None) -> str:
+    return f' and {field} == ""' if own is None else f' and {field} in ["", "{hexed(own)}"]'
 
 
 def tenant_filter(tenant: TenantId) -> str:

@@ -56,8 +56,7 @@ class Hit:
 
 def audience_columns(audience: Audience) -> dict[str, str]:
     """Write an audience as the index has it; empty where nothing is named."""
-    named = {"project": audience.project, "task": audience.task}
-    return {name: "" if each is None else hexed(each) for name, each in named.items()}
+    return {name: "" if each is None else hexed(each) for name, each in audience}
 
 
 class Vectors:

@@ -95,6 +95,8 @@ def token(
     ttl: Annotated[int, typer.Option(help="For how many seconds it is good.", min=1)] = 900,
     project: Annotated[str | None, typer.Option(help="Bind an agent or a workflow to this project.")] = None,
     task: Annotated[str | None, typer.Option(help="Bind it to this task.")] = None,
+    assistant: Annotated[str | None, typer.Option(help="Bind it to this assistant.")] = None,
+    purpose: Annotated[str | None, typer.Option(help="Bind it to this purpose.")] = None,
     door: Door,
 ) -> None:
     """Mint a short token for one person and print it, as `XADD turns` wants it."""
@@ -102,6 +104,6 @@ def token(
     address, api_key = find_door(door)
     with httpx.Client(base_url=address, timeout=30) as http:
         minted = Sender(http, BearerAuth(api_key), PATIENT).send(
-            calls.token(subject, role, ttl, calls.Bounds(project, task))
+            calls.token(subject, role, ttl, calls.Bounds(project, task, assistant, purpose))
         )
     out.out(minted.token)

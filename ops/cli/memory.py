@@ -126,7 +126,7 @@ def memories(
             each.kind,
             plain(each.content or ""),
             each.occurred_at.date().isoformat() if each.occurred_at else "",
-            plain(" / ".join(name for name in (each.project, each.task_id) if name)),
+            plain(" / ".join(name for name in (each.project, each.task_id, each.assistant, each.purpose) if name)),
             each.withheld or each.reason or "",
         )
     print_table(table)

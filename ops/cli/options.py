@@ -56,6 +56,8 @@ class Person(Door):
         str | None, typer.Option("--project", help="As an agent in this project: nothing private is read.")
     ] = None
     task: Annotated[str | None, typer.Option("--task", help="As an agent in this task.")] = None
+    assistant: Annotated[str | None, typer.Option("--assistant", help="As this assistant.")] = None
+    reading_for: Annotated[str | None, typer.Option("--for", help="As an agent that reads for this purpose.")] = None
 
 
 def expanded(command: Callable[..., None]) -> Callable[..., None]:

@@ -68,9 +68,9 @@ def api_key_of(tenant: Tenant) -> str:
 
 
 def memory(person: Person, role: TokenRole = "agent") -> Cenotaph:
-    """Open one person's memory over HTTP; who names a project or a task acts as an agent in it, whatever the role."""
+    """Open one person's memory over HTTP; who names what an agent is bound to acts as one, whatever the role."""
     address, api_key = find_door(person)
-    bounds = Bounds(person.project, person.task)
+    bounds = Bounds(person.project, person.task, person.assistant, person.reading_for)
     acting = role if bounds == UNBOUND or role == "workflow" else "agent"
     return Cenotaph(address, timeout_s=30).for_subject(api_key, person.subject, role=acting, bounds=bounds)
 

@@ -37,6 +37,8 @@ create table {schema}.memory (
   suspended      boolean not null, -- the person set it aside
   project        uuid, -- for readers in this project, and the person; null: private
   task           uuid, -- for this task alone
+  assistant      uuid, -- for this assistant alone
+  purpose        uuid, -- for readers for this purpose alone
   primary key (memory_id, tenant_id, version)
 );
 -- led by what is asked for, not by the person, whom a planner without statistics takes for few rows
@@ -65,7 +67,9 @@ end $$;
 -- and no farther than the credential reaches: the settings are asked once a query, not once a row
 create policy reach on {schema}.memory as restrictive for select to cenotaph_reader using (
   (select current_setting('cenotaph.project')::uuid) in ('00000000-0000-0000-0000-000000000000', project)
-  and (task is null or (select current_setting('cenotaph.task')::uuid) in ('00000000-0000-0000-0000-000000000000', task)));
+  and (task is null or (select current_setting('cenotaph.task')::uuid) in ('00000000-0000-0000-0000-000000000000', task))
+  and (assistant is null or (select current_setting('cenotaph.assistant')::uuid) in ('00000000-0000-0000-0000-000000000000', assistant))
+  and (purpose is null or (select current_setting('cenotaph.purpose')::uuid) in ('00000000-0000-0000-0000-000000000000', purpose)));
 grant usage on schema {schema} to cenotaph_reader, cenotaph_projector, cenotaph_prober, cenotaph_eraser;
 grant select on all tables in schema {schema} to cenotaph_reader, cenotaph_prober, cenotaph_eraser;
 grant select, insert, update, delete on all tables in schema {schema} to cenotaph_projector;

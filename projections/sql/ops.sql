@@ -28,7 +28,9 @@ create table ops.read (
   at         timestamptz not null default clock_timestamp(),
   forgotten  boolean not null default false, -- something that went into it was forgotten; its id is taken out
   project    uuid, -- how far the reader reached
-  task       uuid
+  task       uuid,
+  assistant  uuid,
+  purpose    uuid
 );
 create index read_memories on ops.read using gin (memories);
 create index read_person on ops.read (tenant_id, subject_id, at desc, read_id);
@@ -55,7 +57,7 @@ begin
     return p_memories || p_candidates; -- all of the person was forgotten: nothing is recorded
   end if;
   insert into ops.read (read_id, tenant_id, subject_id, path, role, memories, versions, candidates, trace, forgotten,
-                        project, task)
+                        project, task, assistant, purpose)
   select p_read, p_tenant, p_subject, p_path, p_role,
          coalesce((select array_agg(m order by n) from unnest(p_memories) with ordinality as t(m, n)
                    where m <> all(stones)), '{}'),
@@ -65,7 +67,9 @@ begin
                                     order by n) from unnest(p_candidates) with ordinality as t(m, n)), '{}'),
          p_trace, p_memories && stones,
          nullif(current_setting('cenotaph.project')::uuid, '00000000-0000-0000-0000-000000000000'),
-         nullif(nullif(current_setting('cenotaph.task')::uuid, '00000000-0000-0000-0000-000000000000'), 'ffffffff-ffff-ffff-ffff-ffffffffffff');
+         nullif(nullif(current_setting('cenotaph.task')::uuid, '00000000-0000-0000-0000-000000000000'), 'ffffffff-ffff-ffff-ffff-ffffffffffff'),
+         nullif(nullif(current_setting('cenotaph.assistant')::uuid, '00000000-0000-0000-0000-000000000000'), 'ffffffff-ffff-ffff-ffff-ffffffffffff'),
+         nullif(nullif(current_setting('cenotaph.purpose')::uuid, '00000000-0000-0000-0000-000000000000'), 'ffffffff-ffff-ffff-ffff-ffffffffffff');
   return stones;
 end $$;
 
@@ -224,7 +228,9 @@ begin
 end $$;
 create policy reach on ops.read as restrictive to cenotaph_reader using (
   (select current_setting('cenotaph.project')::uuid) in ('00000000-0000-0000-0000-000000000000', project)
-  and (task is null or (select current_setting('cenotaph.task')::uuid) in ('00000000-0000-0000-0000-000000000000', task)));
+  and (task is null or (select current_setting('cenotaph.task')::uuid) in ('00000000-0000-0000-0000-000000000000', task))
+  and (assistant is null or (select current_setting('cenotaph.assistant')::uuid) in ('00000000-0000-0000-0000-000000000000', assistant))
+  and (purpose is null or (select current_setting('cenotaph.purpose')::uuid) in ('00000000-0000-0000-0000-000000000000', purpose)));
 -- Count what is a person's, or a whole tenant's, as far as the read models have followed: numbers only.
 create function ops.count_whole_v1(p_tenant uuid, p_subject uuid)
 returns table (people bigint, memories bigint, turns bigint, messages bigint)

@@ -1,16 +1,17 @@
 -- What every recall begins with, in one round trip.
 
--- Bind the transaction as far as a reader reaches (tenant, person, project, task), so that row-level security holds for all that
--- follows as for any query of a reader; one that is bound otherwise stays so, which is an error.
+-- Bind the transaction as far as a reader reaches (tenant, person, project, task, assistant, purpose), so that row-level security
+-- holds for all that follows as for any query of a reader; one that is bound otherwise stays so, which is an error.
 create function read_model.bind_v1(p_bounds uuid[]) returns void
 language plpgsql set search_path = pg_catalog, pg_temp as $$
 declare
-  names constant text[] := array['cenotaph.tenant', 'cenotaph.subject', 'cenotaph.project', 'cenotaph.task'];
+  names constant text[] := array['cenotaph.tenant', 'cenotaph.subject', 'cenotaph.project', 'cenotaph.task', 'cenotaph.assistant',
+    'cenotaph.purpose'];
 begin
-  if cardinality(p_bounds) <> 4 or array_position(p_bounds, null) is not null then
-    raise exception 'a reader is bound to a tenant, a person, a project and a task' using errcode = 'invalid_parameter_value';
+  if cardinality(p_bounds) <> 6 or array_position(p_bounds, null) is not null then
+    raise exception 'a reader is bound to a tenant, a person, a project, a task, an assistant and a purpose' using errcode = 'invalid_parameter_value';
   end if;
-  for i in 1 .. 4 loop
+  for i in 1 .. 6 loop
     if nullif(current_setting(names[i], true), '') <> p_bounds[i]::text then
       raise exception 'this transaction is bound to another reader' using errcode = 'insufficient_privilege';
     end if;

@@ -15,6 +15,8 @@ create table {schema}.turn (
   considered  boolean not null,
   project     uuid, -- where it was said, as in facts
   task        uuid,
+  assistant   uuid,
+  purpose     uuid,
   rests_on    uuid[] not null, -- what of the person's upkeep made it of
   consolidated boolean not null, -- upkeep has made of it what it could, or there is nothing of the person in it
   primary key (turn_id, tenant_id)
@@ -98,7 +100,9 @@ create policy reach on {schema}.summary_item as restrictive for select to cenota
     and t.subject_id = summary_item.subject_id and t.tenant_id = summary_item.tenant_id));
 create policy reach on {schema}.turn as restrictive for select to cenotaph_reader using (
   (select current_setting('cenotaph.project')::uuid) in ('00000000-0000-0000-0000-000000000000', project)
-  and (task is null or (select current_setting('cenotaph.task')::uuid) in ('00000000-0000-0000-0000-000000000000', task)));
+  and (task is null or (select current_setting('cenotaph.task')::uuid) in ('00000000-0000-0000-0000-000000000000', task))
+  and (assistant is null or (select current_setting('cenotaph.assistant')::uuid) in ('00000000-0000-0000-0000-000000000000', assistant))
+  and (purpose is null or (select current_setting('cenotaph.purpose')::uuid) in ('00000000-0000-0000-0000-000000000000', purpose)));
 grant usage on schema {schema} to cenotaph_reader, cenotaph_projector, cenotaph_prober, cenotaph_eraser;
 grant select on all tables in schema {schema} to cenotaph_reader, cenotaph_prober, cenotaph_eraser;
 grant select, insert, update, delete on all tables in schema {schema} to cenotaph_projector;

@@ -17,7 +17,9 @@ create table {schema}.task (
   event_id   uuid not null,
   turn_id    uuid, -- the turn that closed it
   way        text, -- keyed digest of the steps that were done
-  project    uuid, -- the one it was begun in
+  project    uuid, -- for which readers it was begun, as in facts
+  assistant  uuid,
+  purpose    uuid,
   primary key (tenant_id, task_id)
 );
 create index task_recent on {schema}.task (tenant_id, subject_id, started_at desc, task_id);
@@ -57,10 +59,12 @@ begin
       name);
   end loop;
 end $$;
--- a credential of one task reads that one; any other all that its project has
+-- a credential of one task reads that one; any other all that its project, assistant and purpose have
 create policy reach on {schema}.task as restrictive for select to cenotaph_reader using (
   (select current_setting('cenotaph.project')::uuid) in ('00000000-0000-0000-0000-000000000000', project)
-  and (select current_setting('cenotaph.task')::uuid) in ('00000000-0000-0000-0000-000000000000', 'ffffffff-ffff-ffff-ffff-ffffffffffff', task_id));
+  and (select current_setting('cenotaph.task')::uuid) in ('00000000-0000-0000-0000-000000000000', 'ffffffff-ffff-ffff-ffff-ffffffffffff', task_id)
+  and (assistant is null or (select current_setting('cenotaph.assistant')::uuid) in ('00000000-0000-0000-0000-000000000000', assistant))
+  and (purpose is null or (select current_setting('cenotaph.purpose')::uuid) in ('00000000-0000-0000-0000-000000000000', purpose)));
 create policy reach on {schema}.item as restrictive for select to cenotaph_reader using (
   exists (select from {schema}.task t where t.task_id = item.task_id and t.tenant_id = item.tenant_id));
 grant usage on schema {schema} to cenotaph_reader, cenotaph_projector, cenotaph_prober, cenotaph_eraser;

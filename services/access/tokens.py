@@ -11,7 +11,7 @@ import jwt
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 from pydantic import AwareDatetime, ConfigDict, ValidationError
 
-from events.model import EventId, Frozen, ProjectId, Reach, Scope, SubjectId, TaskId, TenantId
+from events.model import AssistantId, EventId, Frozen, ProjectId, PurposeId, Reach, Scope, SubjectId, TaskId, TenantId
 from services.access.credentials import Capability, CredentialError, TokenCredential
 from services.access.rights import BOUND, TokenRole
 
@@ -31,11 +31,13 @@ class _Claims(Frozen):
     system: str | None = None
     project: ProjectId | None = None
     task: TaskId | None = None
+    assistant: AssistantId | None = None
+    purpose: PurposeId | None = None
 
     @property
     def scope(self) -> Scope:
         """Whose memory, and how far: only the person, and who reads no content, reach everything."""
-        reach = Reach(project=self.project, task=self.task)
+        reach = Reach(project=self.project, task=self.task, assistant=self.assistant, purpose=self.purpose)
         bound = self.role in BOUND or reach != Reach()
         return Scope(tenant_id=self.tenant, subject_id=self.subject, reach=reach if bound else None)
 

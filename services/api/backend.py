@@ -16,6 +16,7 @@ from services.wire.exports import ExportDetail, ExportPage, Purpose
 from services.wire.facts import FactAnswer, SystemFact
 from services.wire.inbox import InboxPage, SettledView
 from services.wire.memories import MemoryDetail, MemoryPage, MemoryStatus, SuspensionView
+from services.wire.names import Bounds
 from services.wire.profile import ProfileView
 from services.wire.recall import ContextAnswer, ContextRequest, SearchAnswer, SearchRequest
 from services.wire.receipts import Decision, Deletions, ReceiptPage, ReceiptView, What, WholePreview
@@ -275,8 +276,8 @@ class Backend(Protocol):
         """Return the internal id of a person, made on first use."""
         ...
 
-    async def bound(self, scope: Scope, project: str | None, task_id: str | None) -> Scope:
-        """Bind a person's scope to a project and a task, by the ids the caller gave them, made on first use."""
+    async def bound(self, scope: Scope, bounds: Bounds) -> Scope:
+        """Bind a person's scope, by the ids the caller gave them, made on first use."""
         ...
 
     async def holder_of_key(self, key: str) -> StoredKey | None:

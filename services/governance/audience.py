@@ -1,18 +1,41 @@
-"""Whom a memory is for: the private memory of the person, a project, a task (R30, R31). Pure."""
+"""Whom a memory is for: the person in private, a project, a task, an assistant, a purpose (R30, R31). Pure."""
 
+import re
 from typing import Final
 
+from events.errors import BadInputError
 from events.model import Audience, Candidate, Kind, ProjectId
 from services.governance.folding import plain
 
 EVERYWHERE: Final = "personal"
 _PROJECT: Final = "project:"
 _RULES: Final = frozenset({Kind.PREFERENCE, Kind.FORMAT, Kind.PROCEDURE, Kind.PROJECT})
+_WORD: Final = re.compile(
+    r"(?:the )?project[\s:_-]+(?P<behind>.*\w.*)|(?:the )?(?P<before>.*?\w.*?)[\s_-]+project|"
+    r"(?:项目|专案)[\s:_-]*(?P<behind_zh>.*\w.*)|(?P<before_zh>.*?\w.*?)[\s_-]*(?:这个|那个)?(?:项目|专案)"
+)
+
+
+def place_name(kind: str, outside: str) -> str:
+    """Return the form in which a project, an assistant or a purpose is known, however a credential writes it.
+
+    Raises:
+        BadInputError: it has nothing that can be seen.
+    """
+    name = project_name(outside) if kind == "project" else " ".join(plain(outside).split())
+    if not name:
+        raise BadInputError(f"{kind}: has nothing that can be seen")
+    return name
 
 
 def project_name(outside: str) -> str:
-    """Return the form in which a project is known, however a credential or the person writes it."""
-    return plain(outside).strip()
+    """Return the form in which a project is known, however a credential or the person writes it.
+
+    The word for a project is no part of its name, before it or behind it, unless there is nothing else.
+    """
+    name = " ".join(plain(outside).split())
+    found = _WORD.fullmatch(name)
+    return name if found is None else next(each for each in found.groups() if each is not None).strip()
 
 
 def named_project(candidate: Candidate) -> str | None:
@@ -26,7 +49,7 @@ def audience_of(candidate: Candidate, said: Audience, named: ProjectId | None) -
 
     What is said in a project is for it, and so is a rule for a project that the person names, but nothing else that is
     said in private: what is personal does not enter a project by itself. What is of a sensitive class never does. What
-    is said in a task is for that task.
+    is said in a task, to one assistant or for one purpose is for that alone.
 
     Args:
         candidate: what is proposed.
@@ -34,9 +57,9 @@ def audience_of(candidate: Candidate, said: Audience, named: ProjectId | None) -
         named: the project that the candidate names, if it names one.
     """
     if candidate.sensitivity is not None:
-        return Audience(task=said.task)
+        return said.model_copy(update={"project": None})
     project = said.project or (named if candidate.kind in _RULES else None)
-    return Audience(project=project, task=said.task)
+    return said.model_copy(update={"project": project})
 
 
 def scoped(candidate: Candidate, project: str | None) -> Candidate:

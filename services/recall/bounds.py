@@ -1,27 +1,36 @@
-"""Binding a person's scope to a project and a task, by the outside ids of the caller (R30)."""
+"""Binding a person's scope to a project, a task, an assistant and a purpose, by the outside ids of the caller (R30)."""
 
-from events.errors import BadInputError
-from events.model import Audience, ProjectId, Scope, TaskId
+from events.model import PRIVATE, Audience, Scope, TaskId
 from events.vault import Vault
-from services.governance.audience import project_name
+from services.governance.audience import place_name
+from services.wire.names import Bounds
 
 
-async def bound(vault: Vault, scope: Scope, project: str | None, task_id: str | None) -> Scope:
-    """Return the scope bound to the project and the task; both are made where they are new.
+async def bound(vault: Vault, scope: Scope, bounds: Bounds) -> Scope:
+    """Return the scope bound to what is named; each is made where it is new.
 
-    A project is known however it is written: in another case, width or script. A task is that of the project.
+    All but a task are known however they are written: in another case, width or script. A task is that of the rest.
 
     Raises:
-        BadInputError: the project's name has no visible character.
+        BadInputError: a name has no visible character.
     """
-    audience = Audience()
-    if project is not None:
-        if not project_name(project):
-            raise BadInputError("project: has nothing that can be seen")
-        name = ("project", project_name(project))
-        audience = Audience(project=ProjectId((await (await vault.keyring(scope)).intern([name]))[name]))
-    if task_id is not None:
-        task = ("task", task_id)
-        keyring = await vault.keyring(scope.within(audience))
-        audience = Audience(project=audience.project, task=TaskId((await keyring.intern([task]))[task]))
-    return scope.within(audience)
+    audience = await place_of(vault, scope, bounds)
+    if bounds.task_id is None:
+        return scope.within(audience)
+    task = ("task", bounds.task_id)
+    keyring = await vault.keyring(scope.within(audience))
+    return scope.within(audience.model_copy(update={"task": TaskId((await keyring.intern([task]))[task])}))
+
+
+async def place_of(vault: Vault, scope: Scope, bounds: Bounds) -> Audience:
+    """Return whom something is for that is for a project, an assistant or a purpose; each is made where it is new.
+
+    Raises:
+        BadInputError: a name has no visible character.
+    """
+    given = {"project": bounds.project, "assistant": bounds.assistant, "purpose": bounds.purpose}
+    names = {kind: (kind, place_name(kind, each)) for kind, each in given.items() if each is not None}
+    if not names:
+        return PRIVATE
+    ids = await (await vault.keyring(scope.person)).intern(list(names.values()))
+    return Audience.model_validate({kind: ids[name] for kind, name in names.items()})

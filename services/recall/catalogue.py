@@ -170,7 +170,7 @@ async def views_of(
     cited = {evidence.message_id for body in bodies.values() for evidence in body.evidence}
     stones: dict[UUID, Gone] = dict.fromkeys(await fenced(connection, keyring.scope, cited), "forgotten")
     stones |= dict.fromkeys(await expired(connection, keyring.scope, stones), "expired")
-    places = {each for fact in facts for each in (fact.project, fact.task) if each is not None}
+    places = {each for fact in facts for _, each in fact.audience if each is not None}
     names = await keyring.outside({*cited, *places, *(fact.turn_id for fact in facts)})
     return [_view(fact, bodies.get(fact.event_id), names, stones, permission) for fact in facts]
 
@@ -221,8 +221,10 @@ def _view(
             "sensitivity": body.sensitivity,
             "freshness": freshness_of(fact, body, datetime.now(UTC)).value if fact.status in CURRENT else None,
             "visibility": "private" if fact.project is None else "project",
-            "project": None if fact.project is None else names.get(fact.project),
-            "task_id": None if fact.task is None else names.get(fact.task),
+            "project": names.get(fact.project) if fact.project else None,
+            "task_id": names.get(fact.task) if fact.task else None,
+            "assistant": names.get(fact.assistant) if fact.assistant else None,
+            "purpose": names.get(fact.purpose) if fact.purpose else None,
         }
     )
 

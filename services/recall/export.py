@@ -19,7 +19,7 @@ from services.wire.memories import MemoryStatus, MemoryView
 
 _BATCH = 100
 _KEPT = (None, MemoryStatus.SUPERSEDED, MemoryStatus.MERGED)  # None: what lives, held candidates included
-Leaves = Literal["leaves", "sensitive", "withheld"]
+Leaves = Literal["leaves", "sensitive", "other_purpose", "withheld"]
 
 
 class Exporter:
@@ -109,7 +109,11 @@ class Exporter:
 def _verdict(view: MemoryView, reader: TokenRole) -> Leaves:
     if view.content is None:
         return "withheld"
-    return "sensitive" if reader is not TokenRole.PERSON and view.sensitivity is not None else "leaves"
+    if reader is TokenRole.PERSON:
+        return "leaves"
+    if view.sensitivity is not None:
+        return "sensitive"
+    return "leaves" if view.purpose is None else "other_purpose"
 
 
 def _exported(scope: Scope, view: MemoryView, reader: TokenRole) -> ExportedMemory:
@@ -133,6 +137,8 @@ def _exported(scope: Scope, view: MemoryView, reader: TokenRole) -> ExportedMemo
         visibility=view.visibility if reader is TokenRole.PERSON else None,
         project=view.project if reader is TokenRole.PERSON else None,
         task_id=view.task_id if reader is TokenRole.PERSON else None,
+        assistant=view.assistant if reader is TokenRole.PERSON else None,
+        purpose=view.purpose if reader is TokenRole.PERSON else None,
     )
 
 

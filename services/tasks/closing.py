@@ -10,7 +10,6 @@ from uuid import uuid4
 
 from events.envelope import Command, DataKey, NewEvent, Part, finalized_command, turns_stream
 from events.model import (
-    Audience,
     Kind,
     MessageBody,
     MessageHead,
@@ -99,7 +98,7 @@ def closing_command(
     """Seal the closing turn, each message with its proposal under one key, into the one command that stores it.
 
     Its session is the task itself, so it stands among no conversation's recent turns. What is concluded outlives the
-    task, for the readers of the project it was begun in.
+    task, for the readers it was begun for.
 
     Args:
         own: the command that completes the task, beside which this is appended.
@@ -115,7 +114,7 @@ def closing_command(
         status=TurnStatus.COMPLETED,
         messages=tuple(heads),
         task=task.task_id,
-        audience=Audience(project=task.project),
+        audience=task.audience,
     )
     parts = [
         part

@@ -91,7 +91,7 @@ class Tasks:
             budget=dict(start.budget),
             expires_at=(now := datetime.now(UTC)) + timedelta(seconds=start.expires_in_s),
             items=tuple(ItemHead(item_id=ItemId(uuid4()), slot=slot) for slot in slots),
-            project=scope.audience.project,
+            audience=scope.audience.beyond_its_task,
         )
         *keys, head_key = await keyring.lease(len(texts) + 1)
         failpoint.hit("task.leased")

@@ -32,8 +32,7 @@ class ExportHead(Frozen):
 class ExportedMemory(Frozen):
     """One line of an export: one version of one memory; version 0 is a candidate that is held.
 
-    `person` is our id of the person, never the caller's. `sources`, and which project and task it is for, are given to
-    the person only.
+    `person` is our id of the person, never the caller's. `sources`, and whom it is for, are given to the person only.
     """
 
     memory_id: MemoryId
@@ -55,13 +54,16 @@ class ExportedMemory(Frozen):
     visibility: Literal["private", "project"] | None = None
     project: str | None = None
     task_id: str | None = None
+    assistant: str | None = None
+    purpose: str | None = None
 
 
 class ExportTail(Frozen):
     """The last line; without it an export is cut short.
 
     `digest` is SHA-256 over the bytes of every line before it, line ends included. `left_out` counts what a tenant's
-    set does not hold: persons without consent to it (`no_consent`), memories of a sensitive class, those withheld.
+    set does not hold: persons without consent to it (`no_consent`), memories of a sensitive class, those that are for
+    another purpose (`other_purpose`), those withheld.
     """
 
     export_id: UUID

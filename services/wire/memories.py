@@ -38,7 +38,7 @@ class MemoryView(Frozen):
     `withheld` says that it is suspended, its sensitive class closed, or its field of the profile the person's alone or
     kept long enough: an agent sees such a one as a stone, the person what it says.
     `freshness` says of an active one whether it may be used as it is (R34). One of the visibility `project` is
-    for the agents of that project and the person, one with a `task_id` for that task alone.
+    for the agents of that project and the person, one with a `task_id`, an `assistant` or a `purpose` for that alone.
     """
 
     memory_id: MemoryId
@@ -65,6 +65,8 @@ class MemoryView(Frozen):
     visibility: Literal["private", "project"] | None = None
     project: str | None = None
     task_id: str | None = None
+    assistant: str | None = None
+    purpose: str | None = None
 
 
 class MemoryDetail(MemoryView):

@@ -9,6 +9,7 @@ from events.model import MemoryId, Scope, SessionId, SubjectId
 from services.access.rights import TokenRole
 from services.wire.facts import SystemFact
 from services.wire.memories import MemoryStatus
+from services.wire.names import Bounds
 from services.wire.recall import ContextRequest, RecallRole, SearchRequest
 from services.wire.tasks import TaskStart
 from tests.plant import START, Plant
@@ -42,7 +43,8 @@ QUERIES = (
 class Victim:
     """A person, and every id of what that person has, by what it is an id of.
 
-    `bound` are scopes of the same person, in another project and another task, that may read none of it.
+    `bound` are scopes of the same person that may read none of it: in another project, in another task, of another
+    assistant, for another purpose.
     """
 
     scope: Scope
@@ -130,11 +132,17 @@ async def _live(plant: Plant, victim: Victim) -> None:
 async def _work(plant: Plant, victim: Victim) -> None:
     """Let a victim have what is not said in a private conversation: a project, a task, a stated fact, an export."""
     backend, scope = plant.composition.backend, victim.scope
-    here = await backend.bound(scope, PROJECT, None)
+    here = await backend.bound(scope, Bounds(PROJECT, assistant="Aria", purpose="walking the dog"))
     victim.note("memory", await plant.remember(here, IN_PROJECT))
     context = await backend.context(here, ContextRequest(query=IN_PROJECT, role=RecallRole.CHAT))
     victim.note("trace", context.context_id)
-    victim.bound = (await backend.bound(scope, "Borealis", None), await backend.bound(scope, "Borealis", "other task"))
+    others = (
+        Bounds("Borealis"),
+        Bounds("Borealis", "other task"),
+        Bounds(PROJECT, assistant="Bruno", purpose="walking the dog"),
+        Bounds(PROJECT, assistant="Aria", purpose="marketing"),
+    )
+    victim.bound = tuple([await backend.bound(scope, each) for each in others])
 
     start = {"command_id": "c1", "type": "report", "name": "r", "goal": "写海棠渡的周报", "steps": ["go to 海棠渡"]}
     task = await backend.start_task(scope, TaskStart.model_validate({**start, "task_id": f"task-{uuid4()}"}))

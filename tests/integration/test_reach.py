@@ -1,8 +1,9 @@
-"""What is for a project or a task is read there and by the person alone, on every path of the door (R30, R31)."""
+"""What is for a project, task, assistant or purpose is read there and by the person alone, on every path (R30, R31)."""
 
 from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
+from itertools import product
 from typing import Final
 from uuid import uuid4
 
@@ -12,7 +13,8 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from events.errors import ScopeError
-from events.model import Audience, MemoryId, Position, ProjectId, Scope, TaskId
+from events.model import PRIVATE as EVERYBODY
+from events.model import Audience, MemoryId, Position, Scope
 from projections.changes import fold
 from projections.keywords import matching
 from projections.memories import open_memories
@@ -22,18 +24,24 @@ from services.access.tokens import TokenSigner
 from services.api.app import create_app
 from services.api.openapi import Api
 from services.wire.limits import Limits
+from services.wire.names import Bounds
 from services.wire.recall import ContextRequest, RecallRole
 from services.wire.tasks import TaskStart
 from tests.plant import Plant, planted
 
 PRIVATE, ATLAS, BOREAS, TASK = "Kestrel", "琥珀灯塔", "Zebrafinch", "月见草"
+COACH, FITNESS = "Larkspur", "海棠渡"
 SAID: Final = {
     PRIVATE: "Please remember that my boat is called Kestrel.",
     ATLAS: "请记住：我养的猫叫琥珀灯塔。",
     BOREAS: "Please remember that my boat is called Zebrafinch.",
     TASK: "请记住：我喜欢月见草茶。",
+    COACH: "Please remember that my bicycle is called Larkspur.",
+    FITNESS: "请记住：我喜欢去海棠渡跑步。",
 }
-QUERY = "What is my boat called? 我的猫叫什么名字？ 月见草"
+DESCRIBED = "the name of my boat, my bicycle, 我的猫叫什么, 月见草茶, 去哪里跑步"
+PLACE = ("visibility", "project", "task_id", "assistant", "purpose")
+QUERY = "What is my boat called? And my bicycle? 我的猫叫什么名字？ 月见草 跑步"
 
 
 @dataclass
@@ -63,7 +71,11 @@ class Doors:
             ("GET", "/v1/inbox", None),
             ("POST", "/v1/memories/search", {"query": QUERY}),
             ("POST", "/v1/context", {"query": QUERY, "role": "chat", "session_id": "s1", "token_budget": 3000}),
-            ("POST", "/v1/forget/preview", {"description": "the name of my boat, 我的猫叫什么, 月见草茶"}),
+            (
+                "POST",
+                "/v1/forget/preview",
+                {"description": DESCRIBED},
+            ),
             *(("POST", "/v1/forget/preview", {"kind": kind}) for kind in ("fact", "preference")),
             ("POST", "/v1/forget/preview", {"session_id": "s1"}),
             *(
@@ -80,17 +92,21 @@ class Doors:
 
 @pytest.fixture(scope="module")
 async def doors(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Doors]:
-    """Let one person speak in private, in two projects and in a task of one of them."""
+    """Let one person speak in private, in two projects, in a task of one, to an assistant, and to it for a purpose."""
     async with planted(tmp_path_factory.mktemp("reach")) as plant:
         backend, person = plant.composition.backend, await plant.person()
         scopes = {
             "person": person,
             "agent": person.within(Audience()),
-            "atlas": await backend.bound(person, "Atlas", None),
-            "boreas": await backend.bound(person, "项目北风", None),
-            "task": await backend.bound(person, "ＡＴＬＡＳ", "task-7"),
+            "atlas": await backend.bound(person, Bounds("Atlas")),
+            "boreas": await backend.bound(person, Bounds("项目北风")),
+            "task": await backend.bound(person, Bounds("ＡＴＬＡＳ", "task-7")),
+            "coach": await backend.bound(person, Bounds(assistant="Coach")),
+            "fitness": await backend.bound(person, Bounds(assistant="ＣＯＡＣＨ", purpose="Health  Coaching")),
+            "adviser": await backend.bound(person, Bounds(assistant="理财顾问", purpose="health coaching")),
+            "marketing": await backend.bound(person, Bounds(assistant="coach", purpose="marketing")),
         }
-        said_by = {PRIVATE: "agent", ATLAS: "atlas", BOREAS: "boreas", TASK: "task"}
+        said_by = {PRIVATE: "agent", ATLAS: "atlas", BOREAS: "boreas", TASK: "task", COACH: "coach", FITNESS: "fitness"}
         memories = {word: await plant.remember(scopes[who], SAID[word], "好的 ok") for word, who in said_by.items()}
         signer = TokenSigner(Ed25519PrivateKey.generate())
         app = create_app(backend, signer, Limits(max_messages=50, max_message_chars=10_000, max_body_bytes=100_000))
@@ -98,17 +114,24 @@ async def doors(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Doors
 
 
 SEEN: Final = {
-    "person": {PRIVATE, ATLAS, BOREAS, TASK},
+    "person": {PRIVATE, ATLAS, BOREAS, TASK, COACH, FITNESS},
     "agent": {PRIVATE, ATLAS, BOREAS},
     "atlas": {ATLAS},
     "boreas": {BOREAS},
     "task": {ATLAS, TASK},
+    "coach": {PRIVATE, ATLAS, BOREAS, COACH},
+    "fitness": {PRIVATE, ATLAS, BOREAS, COACH, FITNESS},
+    "adviser": {PRIVATE, ATLAS, BOREAS},
+    "marketing": {PRIVATE, ATLAS, BOREAS, COACH},
 }
 
 
 @pytest.mark.parametrize("who", SEEN)
 async def test_everybody_reads_what_is_for_them(doors: Doors, who: str) -> None:
-    """Nothing private is read in a project, nothing of a project in another one, nothing of a task outside it."""
+    """Nothing private is read in a project, nothing of a project in another one, nothing of a task outside it.
+
+    Nothing that one assistant was told is read by another, nor for another purpose than it was told for.
+    """
     found = await doors.read(who)
     for word, memory in doors.memories.items():
         assert (word in found) == (word in SEEN[who]), word
@@ -117,17 +140,19 @@ async def test_everybody_reads_what_is_for_them(doors: Doors, who: str) -> None:
 
 
 async def test_a_view_says_whom_it_is_for(doors: Doors) -> None:
-    """The person sees visibility, project and task of each memory, by their outside ids."""
+    """The person sees visibility, project, task, assistant and purpose of each memory, by their outside ids."""
     shown = {
         word: (await doors.call("person", "GET", f"/v1/memories/{each}")).json()
         for word, each in doors.memories.items()
     }
-    places = {word: (each["visibility"], each["project"], each["task_id"]) for word, each in shown.items()}
+    places = {word: tuple(each[name] for name in PLACE) for word, each in shown.items()}
     assert places == {
-        PRIVATE: ("private", None, None),
-        ATLAS: ("project", "atlas", None),
-        BOREAS: ("project", "项目北风", None),
-        TASK: ("project", "atlas", "task-7"),
+        PRIVATE: ("private", None, None, None, None),
+        ATLAS: ("project", "atlas", None, None, None),
+        BOREAS: ("project", "北风", None, None, None),
+        TASK: ("project", "atlas", "task-7", None, None),
+        COACH: ("private", None, None, "coach", None),
+        FITNESS: ("private", None, None, "coach", "health coaching"),
     }
 
 
@@ -140,8 +165,10 @@ async def test_projects_do_not_replace_each_other(doors: Doors) -> None:
 @pytest.mark.parametrize(
     ("said", "project", "word"),
     [
-        pytest.param("北风项目里代码统一用制表符缩进。", "北風", "制表符", id="zh"),
-        pytest.param("For project Falcon, always use tabs for indentation.", "FALCON", "indentation", id="en"),
+        pytest.param("鲲鹏项目里代码统一用制表符缩进。", "鯤鵬專案", "制表符", id="zh"),
+        pytest.param(
+            "For project Falcon, always use tabs for indentation.", "the FALCON project", "indentation", id="en"
+        ),
     ],
 )
 async def test_a_rule_for_a_project_that_the_person_names_is_read_there(
@@ -150,7 +177,7 @@ async def test_a_rule_for_a_project_that_the_person_names_is_read_there(
     """Said in private, it is for the agents of that project, however they write its name, and for no others."""
     plant, backend = doors.plant, doors.plant.composition.backend
     memory = await plant.remember(doors.scopes["agent"], said, "好的 ok")
-    there = await backend.bound(doors.scopes["person"], project, None)
+    there = await backend.bound(doors.scopes["person"], Bounds(project))
     context = await backend.context(there, ContextRequest(query=said, role=RecallRole.CHAT))
     assert [each.memory_id for each in context.memories] == [memory]
     assert word in context.text
@@ -160,23 +187,25 @@ async def test_a_rule_for_a_project_that_the_person_names_is_read_there(
 
 async def test_an_id_of_a_turn_is_another_turn_in_another_project(doors: Doors) -> None:
     """Nobody learns by its id that a turn was said elsewhere, or what became of it."""
-    answers = {who: (await doors.call(who, "GET", "/v1/turns/t1")).status_code for who in ("agent", "atlas", "boreas")}
-    assert answers == {"agent": 200, "atlas": 404, "boreas": 404}
+    answers = {who: (await doors.call(who, "GET", "/v1/turns/t1")).status_code for who in SEEN}
+    assert {who for who, status in answers.items() if status == 200} == {"agent", "person"}
 
 
 async def test_a_trace_is_read_as_far_as_its_reader_reached(doors: Doors) -> None:
     """The trace of a private read is not there for a project; that of a project's read is, and for the agent too."""
     backend = doors.plant.composition.backend
-    request = ContextRequest(query=QUERY, role=RecallRole.CHAT)
-    traces = {who: (await backend.context(doors.scopes[who], request)).context_id for who in ("agent", "atlas", "task")}
+    request, asked = ContextRequest(query=QUERY, role=RecallRole.CHAT), ("agent", "atlas", "task", "fitness")
+    traces = {who: (await backend.context(doors.scopes[who], request)).context_id for who in asked}
     found = {
         (who, of): (await doors.call(who, "GET", f"/v1/traces/{trace}")).status_code == 200
         for of, trace in traces.items()
-        for who in ("agent", "atlas", "boreas", "task", "person")
+        for who in SEEN
     }
     assert {pair for pair, there in found.items() if there} == {
         *(("person", of) for of in traces),
-        ("agent", "agent"),
+        *((who, "agent") for who in ("agent", "coach", "fitness", "adviser", "marketing")),
+        *((who, "atlas") for who in ("coach", "fitness", "adviser", "marketing")),
+        ("fitness", "fitness"),
         ("agent", "atlas"),
         ("atlas", "atlas"),
         ("task", "atlas"),
@@ -222,15 +251,32 @@ async def test_a_task_is_of_the_project_it_was_begun_in(doors: Doors) -> None:
     assert not (await tasks.book.page(doors.scopes["task"], 10, None)).tasks
 
 
+async def test_a_task_is_of_the_assistant_and_the_purpose_it_was_begun_for(doors: Doors) -> None:
+    """Neither another assistant nor a reader for another purpose finds it; what is concluded of it is for the same."""
+    backend, book = doors.plant.composition.backend, doors.plant.composition.backend.task_states.book
+    start = TaskStart.model_validate(
+        {"command_id": "c1", "task_id": "plan", "type": "plan", "name": "p", "goal": "跑步计划", "steps": ["run"]}
+    )
+    await backend.start_task(doors.scopes["fitness"], start)
+    await doors.plant.follow()
+    assert await book.show(doors.scopes["fitness"], "plan") is not None
+    task, *_ = (await book.page(doors.scopes["fitness"], 10, None)).tasks
+    for who in ("coach", "adviser", "marketing", "agent"):
+        assert await book.show(doors.scopes[who], "plan") is None, who
+        listed = (await book.page(doors.scopes[who], 10, None)).tasks
+        assert task.started_at not in {each.started_at for each in listed}, who
+
+
 async def test_no_body_opens_beyond_the_reach(doors: Doors) -> None:
     """Whatever found it, the content of a memory for other readers is refused where it would be decrypted."""
-    plant, scope = doors.plant, doors.scopes["atlas"]
-    state = fold({}, await plant.stream(scope))
-    (fact,) = (each for each in state.values() if each.memory_id == doors.memories[PRIVATE])
-    keyring = await plant.composition.vault("opener").keyring(scope)
-    async with plant.composition.log("reader").transaction(scope) as connection:
-        with pytest.raises(ScopeError, match="other readers"):
-            await open_memories(connection, keyring, [fact])
+    plant = doors.plant
+    state = fold({}, await plant.stream(doors.scopes["person"]))
+    for who, word in (("atlas", PRIVATE), ("adviser", COACH), ("marketing", FITNESS), ("agent", FITNESS)):
+        (fact,) = (each for each in state.values() if each.memory_id == doors.memories[word])
+        keyring = await plant.composition.vault("opener").keyring(doors.scopes[who])
+        async with plant.composition.log("reader").transaction(doors.scopes[who]) as connection:
+            with pytest.raises(ScopeError, match="other readers"):
+                await open_memories(connection, keyring, [fact])
 
 
 @pytest.mark.parametrize("table", ["facts.memory", "keywords.entry", "sessions.turn", "ops.read"])
@@ -260,24 +306,28 @@ async def test_the_index_is_searched_as_far_as_the_reader_reaches(doors: Doors) 
 async def test_the_three_walls_say_the_same(doors: Doors) -> None:
     """Of every audience and every reach: the rule, the policy of Postgres and the filter of the index agree."""
     plant, person = doors.plant, await doors.plant.person()
-    projects = (None, ProjectId(uuid4()), ProjectId(uuid4()))
-    tasks = (None, TaskId(uuid4()), TaskId(uuid4()))
-    audiences = {MemoryId(uuid4()): Audience(project=each, task=task) for each in projects for task in tasks}
+    projects = (None, uuid4(), uuid4())
+    others = (None, uuid4(), uuid4())
+    own = [dict(zip(("task", "assistant", "purpose"), each, strict=True)) for each in product(others, repeat=3)]
+    audiences = {
+        MemoryId(uuid4()): Audience.model_validate({"project": project, **each}) for project in projects for each in own
+    }
     vector = np.zeros(DIMENSION, np.float32)
     vector[0] = 1
     rows = [Row(person, memory, 1, Position(1), vector, audience) for memory, audience in audiences.items()]
     async with plant.owner() as connection:
         for memory, audience in audiences.items():
             await connection.execute(
-                "insert into keywords.entry values ($1, $2, $3, 1, '{7}', 1, $4, $5)",
-                *(person.tenant_id, person.subject_id, memory, audience.project, audience.task),
+                "insert into keywords.entry values ($1, $2, $3, 1, '{7}', 1, $4, $5, $6, $7)",
+                *(person.tenant_id, person.subject_id, memory, *(each for _, each in audience)),
             )
     index = Vectors(plant.composition.milvus, "reach")
     await index.ensure()
     await index.upsert(rows)
-    for scope in (person, *(person.within(each) for each in audiences.values())):
+    every = [*audiences.values()]
+    for scope in (person, person.within(EVERYBODY), *(person.within(each) for each in every[::7])):
         admitted = {memory for memory, audience in audiences.items() if scope.admits(audience)}
         async with plant.composition.log("reader").transaction(scope) as connection:
             found = {entry.memory_id for entry in (await matching(connection, scope, [7])).entries}
-        hits = {hit.memory_id for hit in await index.search(scope, vector, 50)}
+        hits = {hit.memory_id for hit in await index.search(scope, vector, len(rows))}
         assert (found, hits) == (admitted, admitted), scope.reach

@@ -46,6 +46,7 @@ from tests.plant import planted
 from tests.reading import commands, functions, routes
 from tests.reading.finding import asking, querying, reachable_names
 
+PLACES = ("another project", "another task", "another assistant", "another purpose")
 LIMITS = Limits(max_messages=50, max_message_chars=10_000, max_body_bytes=100_000)
 
 
@@ -70,9 +71,9 @@ class Outside:
 
     @property
     def askers(self) -> Iterator[tuple[str, Scope, TokenRole]]:
-        """Another person in every part, and an agent of the victim in another project and another task."""
+        """Another person in every part, and an agent of the victim that is bound to something else."""
         yield from (("another person", self.stranger, role) for role in TokenRole)
-        for scope, name in zip(self.victim.bound, ("another project", "another task"), strict=True):
+        for scope, name in zip(self.victim.bound, PLACES, strict=True):
             yield from ((name, scope, role) for role in sorted(BOUND))
 
     async def ask(self, route: str, scope: Scope, role: TokenRole) -> httpx.Response:
@@ -336,9 +337,9 @@ async def test_a_reader_of_another_person_gets_nothing(outside: Outside, name: s
 
 
 @pytest.mark.parametrize("name", sorted(functions.PERSONAL))
-@pytest.mark.parametrize("place", [0, 1], ids=["project", "task"])
-async def test_a_reader_in_another_project_gets_nothing(outside: Outside, name: str, place: int) -> None:
-    """An agent of the victim in a project or a task that nothing is for gets no row of the victim."""
+@pytest.mark.parametrize("place", range(len(PLACES)), ids=PLACES)
+async def test_a_reader_bound_to_something_else_gets_nothing(outside: Outside, name: str, place: int) -> None:
+    """An agent of the victim in a project or task that nothing is for, or of another assistant, gets no row."""
     for found in await answers_of(outside, functions.PERSONAL[name], outside.victim.bound[place]):
         assert empty(found), found
 
@@ -355,9 +356,9 @@ async def test_the_same_questions_tell_the_victim(outside: Outside) -> None:
         assert name in silent or not empty(found), name
 
 
-@pytest.mark.parametrize("place", [0, 1], ids=["project", "task"])
+@pytest.mark.parametrize("place", range(len(PLACES)), ids=PLACES)
 async def test_no_body_of_the_victim_opens_from_outside(outside: Outside, place: int) -> None:
-    """What envelopes name does not open: not with the keys of another person, not beyond the project and the task."""
+    """What envelopes name does not open: not with the keys of another person, not beyond the reach."""
     composition, bound = outside.world.plant.composition, outside.victim.bound[place]
     stream = await outside.world.plant.stream(outside.victim.scope)
     facts = [fact for fact in fold({}, stream).values() if fact.status == "current"]

@@ -177,8 +177,8 @@ PERSONAL: Final = MappingProxyType[str, Probe](
         "events.keyring:Keyring.outside": lambda a: a.keyring.outside([*a.ids.turns, *a.ids.messages]),
     }
 )
-"""What reads a person's rows: neither another person's are there, nor those beyond the project and task of a
-credential."""
+"""What reads a person's rows: neither another person's are there, nor those beyond what a credential is
+bound to."""
 
 VAULT: Final = MappingProxyType[str, Probe]({"events.keyring:Keyring.load": lambda a: a.keyring.load(a.ids.keys)})
 """Keys, which are a person's: what they open says `events.bodies.open_bodies`, within the reach of the scope."""

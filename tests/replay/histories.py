@@ -44,7 +44,6 @@ from events.model import (
     Origin,
     Outcome,
     Position,
-    ProjectId,
     Reinforced,
     Role,
     Scope,
@@ -52,7 +51,6 @@ from events.model import (
     SessionConsolidated,
     SessionId,
     Superseded,
-    TaskId,
     Tiered,
     Tombstoned,
     TurnConsidered,
@@ -365,12 +363,9 @@ class Person:
         return dice(0)
 
     def _audience(self) -> Audience:
-        """Draw whom something is for: mostly everybody, else one of two projects, one of two tasks, or both."""
+        """Draw whom something is for: each half the time everybody, else one of two."""
         ids = (None, None, UUID(int=1), UUID(int=2))
-        project, task = self._places.choice(ids), self._places.choice(ids)
-        return Audience(
-            project=None if project is None else ProjectId(project), task=None if task is None else TaskId(task)
-        )
+        return Audience.model_validate({name: self._places.choice(ids) for name in Audience.model_fields})
 
     def _memory(self) -> MemoryBody:
         return MemoryBody(

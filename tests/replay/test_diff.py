@@ -17,7 +17,7 @@ from tests.replay.histories import Person, born
 from tests.replay.models import Models, models
 from workers.compare import Comparison
 
-FIELDS = ("id", "tenant_id", "subject_id", "project", "task", "version", "position", "vector")
+FIELDS = ("id", "tenant_id", "subject_id", "project", "task", "assistant", "purpose", "version", "position", "vector")
 
 
 async def lived(own: Models, seed: int, steps: int = 12) -> list[Person]:
@@ -102,7 +102,7 @@ CORRUPTIONS = {
     ),
     ("sessions", "turn", "extra", ()): (
         "insert into sessions.turn select tenant_id, subject_id, gen_random_uuid(), session_id, event_id, status,"
-        " contexts, position, occurred_at, recorded_at, considered, project, task, rests_on,"
+        " contexts, position, occurred_at, recorded_at, considered, project, task, assistant, purpose, rests_on,"
         " consolidated"
         " from sessions.turn limit 1 returning turn_id::text"
     ),

@@ -8,7 +8,7 @@ import pytest
 
 from events.envelope import StoredEvent, memory_stream
 from events.log import EventLog, read_stream
-from events.model import Scope
+from events.model import Audience, Scope
 from events.postgres import Connection, Database
 from events.sealer import Sealer
 from events.vault import Vault
@@ -76,23 +76,24 @@ async def table(stores: Stores, scope: Scope) -> tuple[Truth, int | None]:
     }, applied
 
 
-async def readers(stores: Stores, scope: Scope) -> dict[str, tuple[str, str]]:
+async def readers(stores: Stores, scope: Scope) -> dict[str, list[str]]:
     """Read whom each version is for, raw, by the event that brought it."""
     async with stores.owner.connection() as connection:
         rows = await connection.fetch(
-            "select event_id, project, task from facts.memory where subject_id = $1", scope.subject_id
+            f"select event_id, {', '.join(Audience.model_fields)} from facts.memory where subject_id = $1",  # noqa: S608 - names of ours
+            scope.subject_id,
         )
-    return {str(row["event_id"]): (str(row["project"]), str(row["task"])) for row in rows}
+    return {str(row["event_id"]): [str(row[name]) for name in Audience.model_fields] for row in rows}
 
 
-def told(events: Sequence[StoredEvent]) -> dict[str, tuple[str, str]]:
+def told(events: Sequence[StoredEvent]) -> dict[str, list[str]]:
     """Say from the bare envelopes whom each version is for."""
     named = {
         str(each.event_id): each.document["audience"]
         for each in events
         if each.type == "accepted" or (each.type == "not_written" and each.document["outcome"] == "held")
     }
-    return {event: (str(its.get("project")), str(its.get("task"))) for event, its in named.items()}
+    return {event: [str(its.get(name)) for name in Audience.model_fields] for event, its in named.items()}
 
 
 async def stream_of(stores: Stores, scope: Scope) -> list[StoredEvent]:

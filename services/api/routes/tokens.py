@@ -15,12 +15,19 @@ from services.api.door import TheDoor
 from services.api.minting import TokenAnswer, TokenRequest
 from services.api.openapi import ANY_PROBLEMS, BODY_PROBLEMS, Examples, json_body, problems
 from services.api.problem import Refusal
+from services.wire.names import UNBOUND
 
 router = APIRouter(tags=["tokens"], responses=problems(*ANY_PROBLEMS, *BODY_PROBLEMS))
 
 _EXAMPLES: Examples = {
     "agent": {"subject": "user-17", "role": "agent"},
     "agent in a project": {"subject": "user-17", "role": "agent", "project": "atlas"},
+    "assistant for a purpose": {
+        "subject": "user-17",
+        "role": "agent",
+        "assistant": "coach",
+        "purpose": "health coaching",
+    },
     "person (zh)": {"subject": "用户-17", "role": "person", "ttl_s": 3600},
 }
 
@@ -35,14 +42,13 @@ async def mint_token(
         raise Refusal(
             HTTPStatus.FORBIDDEN, "forbidden", "a system's own key mints the role system, a tenant key the others"
         )
-    bound = request.project is not None or request.task_id is not None
+    bound = request.bounds != UNBOUND
     if bound and request.role not in BOUND:
-        raise Refusal(
-            HTTPStatus.FORBIDDEN, "forbidden", "only the roles agent and workflow are bound to a project or a task"
-        )
+        detail = "only the roles agent and workflow are bound to a project, a task, an assistant or a purpose"
+        raise Refusal(HTTPStatus.FORBIDDEN, "forbidden", detail)
     subject_id = await door.backend.subject(minter.tenant_id, request.subject)
     scope = Scope(tenant_id=minter.tenant_id, subject_id=subject_id)
     if bound:
-        scope = await door.backend.bound(scope, request.project, request.task_id)
+        scope = await door.backend.bound(scope, request.bounds)
     token, expires_at = door.tokens.issue(scope, request.role, timedelta(seconds=request.ttl_s), system=system)
     return TokenAnswer(token=token, expires_at=expires_at)

@@ -16,10 +16,8 @@ from events.model import (
     Kind,
     MemoryId,
     Position,
-    ProjectId,
     Scope,
     SubjectId,
-    TaskId,
     TenantId,
 )
 from services.access.keys import StoredKey
@@ -38,6 +36,7 @@ from services.wire.exports import ExportDetail, ExportPage, ExportView, Line, Pu
 from services.wire.facts import FactAnswer, SystemFact
 from services.wire.inbox import InboxEntry, InboxPage, SettledView
 from services.wire.memories import MemoryDetail, MemoryPage, MemoryStatus, MemoryView, Source, SuspensionView
+from services.wire.names import Bounds
 from services.wire.profile import FieldValue, FieldView, ProfileView, PurposeView
 from services.wire.recall import (
     Cited,
@@ -415,15 +414,14 @@ class RecordingBackend:
         self._called("subject", tenant_id, outside)
         return SubjectId(uuid5(tenant_id, outside))
 
-    async def bound(self, scope: Scope, project: str | None, task_id: str | None) -> Scope:
+    async def bound(self, scope: Scope, bounds: Bounds) -> Scope:
         """Derive the same ids for the same outside ids."""
-        self._called("bound", scope, project, task_id)
-        return scope.within(
-            Audience(
-                project=None if project is None else ProjectId(uuid5(scope.subject_id, project)),
-                task=None if task_id is None else TaskId(uuid5(scope.subject_id, task_id)),
-            )
-        )
+        self._called("bound", scope, bounds)
+        ids = {
+            name.removesuffix("_id"): None if outside is None else uuid5(scope.subject_id, outside)
+            for name, outside in bounds._asdict().items()
+        }
+        return scope.within(Audience.model_validate(ids))
 
     async def propose(self, scope: Scope, system: str, fact: SystemFact) -> FactAnswer | None:
         """Answer as the test set, for the one key that the system owns."""

@@ -9,6 +9,7 @@ from events.model import Origin, Role, Scope
 from services.access.rights import TokenRole
 from services.api.openapi import Api
 from services.wire.memories import MemoryStatus
+from services.wire.names import Bounds
 from services.wire.turns import TurnIn
 from tests.unit.api.backend import DIGEST, MEMORY, RECEIPT, RecordingBackend
 from tests.unit.api.requests import message, turn
@@ -261,9 +262,9 @@ async def test_mint(nobody: httpx.AsyncClient, backend: RecordingBackend) -> Non
 async def test_a_token_bound_to_a_project_reaches_no_farther(
     nobody: httpx.AsyncClient, backend: RecordingBackend, role: TokenRole
 ) -> None:
-    """Agents and workflows are bound to a project and a task; a token without any reads all but what is for tasks."""
+    """Agents and workflows are bound to project, task, assistant and purpose, as the token says, the others to none."""
     key = {"Authorization": f"bearer {backend.key}"}
-    bounds = {"project": "项目北风", "task_id": "report-7"}
+    bounds = {"project": "项目北风", "task_id": "report-7", "assistant": "教练", "purpose": "health coaching"}
     minted = await nobody.post("/v1/tokens", headers=key, json={"subject": "用户-17", "role": role, **bounds})
     if role not in {"agent", "workflow"}:
         assert minted.status_code == 403
@@ -272,7 +273,7 @@ async def test_a_token_bound_to_a_project_reaches_no_farther(
         token = {"Authorization": f"Bearer {answer.json()['token']}"}
         assert (await nobody.get("/v1/tasks", headers=token)).status_code == 200
         scope: Scope = backend.calls[-1][1][0]
-        expected = await backend.bound(scope.person, given.get("project"), given.get("task_id"))
+        expected = await backend.bound(scope.person, Bounds(**given))
         assert scope.reach == expected.reach
 
 

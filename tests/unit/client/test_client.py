@@ -1,4 +1,5 @@
 from collections.abc import AsyncIterator
+from dataclasses import asdict
 from datetime import UTC, datetime, timedelta
 from typing import get_args
 
@@ -66,7 +67,7 @@ def test_every_call_blocking(door: Door) -> None:
         assert memory.forget(MEMORY) == memory.receipt(RECEIPT) == memory.receipts().receipts[0]
 
 
-BOUNDS = Bounds(project="项目北风", task_id="report-7")
+BOUNDS = Bounds(project="项目北风", task_id="report-7", assistant="教练", purpose="health coaching")
 
 
 def bound_by(door: Door) -> list[object]:
@@ -74,17 +75,17 @@ def bound_by(door: Door) -> list[object]:
 
 
 def test_a_client_bound_to_a_project_mints_bound_tokens(door: Door) -> None:
-    """The blocking client hands project and task over where the token is minted, and nowhere else."""
+    """The blocking client hands over what a token is bound to where it is minted, and nowhere else."""
     with Cenotaph(ADDRESS, transport=door.blocking) as client:
         client.for_subject(door.backend.key, "u", bounds=BOUNDS).memories()
-    assert bound_by(door) == [("项目北风", "report-7")]
+    assert bound_by(door) == [(tuple(asdict(BOUNDS).values()),)]
 
 
 async def test_a_client_for_asyncio_mints_bound_tokens(door: Door) -> None:
     """So does the other one."""
     async with AsyncCenotaph(ADDRESS, transport=door.faulty) as client:
         await client.for_subject(door.backend.key, "u", role="workflow", bounds=BOUNDS).tasks()
-    assert bound_by(door) == [("项目北风", "report-7")]
+    assert bound_by(door) == [(tuple(asdict(BOUNDS).values()),)]
 
 
 async def test_an_export_is_whole_or_an_error(door: Door) -> None:

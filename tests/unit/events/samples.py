@@ -19,6 +19,7 @@ from events.model import (
     EVENT_TYPES,
     Accepted,
     Assertion,
+    AssistantId,
     Audience,
     CandidateProposed,
     CommandId,
@@ -51,6 +52,7 @@ from events.model import (
     Position,
     ProjectId,
     ProposalBody,
+    PurposeId,
     Reinforced,
     Resolved,
     Restored,
@@ -119,7 +121,7 @@ CONTENT = MemoryBody(
 )
 TASK, ITEM = TaskId(fixed(14)), ItemId(fixed(15))
 PROJECT = ProjectId(fixed(17))
-AUDIENCE = Audience(project=PROJECT, task=TASK)
+AUDIENCE = Audience(project=PROJECT, task=TASK, assistant=AssistantId(fixed(18)), purpose=PurposeId(fixed(19)))
 HEAD = ItemHead(item_id=ITEM, slot=Slot.FACT, memories=(MEMORY,), messages=(ASKED,))
 TEXT = Part(f"item:{ITEM}", ItemBody(text="三楼靠窗 by the window"), KEYS[0])
 INDEX = IndexBody(tag="ab" * 32, terms=(1, 2**62), length=2, model="e5", vector=b64encode(bytes(8)).decode())
@@ -279,7 +281,7 @@ SAMPLES: tuple[tuple[Event, tuple[Part, ...]], ...] = (
             budget={"calls": 20},
             expires_at=AT + timedelta(days=1),
             items=(ItemHead(item_id=ITEM, slot=Slot.GOAL),),
-            project=PROJECT,
+            audience=AUDIENCE.beyond_its_task,
         ),
         (TEXT, Part("task", TaskBody(kind="周报 weekly report", name="sales"), KEYS[1])),
     ),

@@ -3,15 +3,36 @@ from uuid import UUID
 from hypothesis import given
 from hypothesis import strategies as st
 
-from events.model import PRIVATE, Audience, Candidate, Kind, ProjectId, Reach, Scope, SubjectId, TaskId, TenantId
+from events.model import (
+    PRIVATE,
+    AssistantId,
+    Audience,
+    Candidate,
+    Kind,
+    ProjectId,
+    PurposeId,
+    Reach,
+    Scope,
+    SubjectId,
+    TaskId,
+    TenantId,
+)
 from services.governance.audience import audience_of, named_project, project_name, scoped
 from tests.unit.governance.make import a_candidate, a_message
 
 SAID = a_message("在项目里")
 PROJECTS = [None, ProjectId(UUID(int=1)), ProjectId(UUID(int=2))]
 TASKS = [None, TaskId(UUID(int=3)), TaskId(UUID(int=4))]
-AUDIENCES = st.builds(Audience, project=st.sampled_from(PROJECTS), task=st.sampled_from(TASKS))
-REACHES = st.builds(Reach, project=st.sampled_from(PROJECTS), task=st.sampled_from(TASKS))
+ASSISTANTS = [None, AssistantId(UUID(int=5)), AssistantId(UUID(int=6))]
+PURPOSES = [None, PurposeId(UUID(int=7)), PurposeId(UUID(int=8))]
+NAMED = {
+    "project": st.sampled_from(PROJECTS),
+    "task": st.sampled_from(TASKS),
+    "assistant": st.sampled_from(ASSISTANTS),
+    "purpose": st.sampled_from(PURPOSES),
+}
+AUDIENCES = st.builds(Audience, **NAMED)
+REACHES = st.builds(Reach, **NAMED)
 CANDIDATES = st.builds(
     lambda kind, sensitivity, scope: a_candidate(
         a_message("在项目里"), kind=kind, sensitivity=sensitivity, scope=scope
@@ -33,9 +54,13 @@ def test_what_is_sensitive_enters_no_project(candidate: Candidate, said: Audienc
 def test_nobody_writes_into_another_project_or_out_of_a_task(
     candidate: Candidate, said: Audience, named: ProjectId | None
 ) -> None:
-    """What is said in a project is for it or private, never for another one; what is said in a task stays there."""
+    """What is said in a project is for it or private, never for another one; what is said in a task stays there.
+
+    So does what is said to one assistant or for one purpose.
+    """
     audience = audience_of(candidate, said, named)
-    assert audience.task == said.task
+    own = {"task", "assistant", "purpose"}
+    assert audience.model_dump(include=own) == said.model_dump(include=own)
     if said.project is not None:
         assert audience.project in {None, said.project}
 
@@ -54,14 +79,15 @@ def test_whoever_writes_reads_it_back(reach: Reach, audience: Audience) -> None:
     assert reach.admits(reach.audience)
     if reach.project is not None and audience.project is None:
         assert not reach.admits(audience)
-    if audience.task is not None and reach.task != audience.task:
-        assert not reach.admits(audience)
+    for name in ("task", "assistant", "purpose"):
+        if (own := getattr(audience, name)) is not None and getattr(reach, name) != own:
+            assert not reach.admits(audience)
 
 
 @given(REACHES, AUDIENCES)
 def test_a_narrower_reach_admits_no_more(reach: Reach, audience: Audience) -> None:
     """Binding a credential to a project takes something away and gives nothing."""
-    wide = Reach(task=reach.task)
+    wide = reach.model_copy(update={"project": None})
     assert wide.admits(audience) or not reach.admits(audience)
 
 
@@ -77,7 +103,12 @@ def test_a_scope_is_its_person() -> None:
 def test_a_project_is_known_however_it_is_written() -> None:
     """Width, case and script do not matter; a scope that names none names none."""
     assert project_name("ＡＴＬＡＳ ") == project_name("atlas") == "atlas"
-    assert project_name("專案北風") == project_name("专案北风")
+    for written in ("專案北風", "北風項目", "项目：北风", "项目 北风", "北风这个项目", "北风"):
+        assert project_name(written) == "北风", written
+    for written in ("Project Atlas", "the Atlas project", "project: atlas", "ATLAS Project", "project_atlas", "Atlas"):
+        assert project_name(written) == "atlas", written
+    for name in ("projector", "project", "the project", "项目", "projects", "北风项目组"):
+        assert project_name(name) == name
     message = a_message("x")
     assert named_project(a_candidate(message, scope="project:Atlas")) == "atlas"
     assert named_project(a_candidate(message, scope="context:work")) is None
