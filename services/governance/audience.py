@@ -11,7 +11,7 @@ EVERYWHERE: Final = "personal"
 _PROJECT: Final = "project:"
 _RULES: Final = frozenset({Kind.PREFERENCE, Kind.FORMAT, Kind.PROCEDURE, Kind.PROJECT})
 _WORD: Final = re.compile(
-    r"(?:the )?project[\s:_-]+(?P<behind>.*\w.*)|(?:the )?(?P<before>.*?\w.*?)[\s_-]+project|"
+    r"(?:the )?project[\s:_-]+(?P<behind>.*\w.*)|(?:the )?(?P<before>(?!the[\s_-]+project$).*?\w.*?)[\s_-]+project|"
     r"(?:项目|专案)[\s:_-]*(?P<behind_zh>.*\w.*)|(?P<before_zh>.*?\w.*?)[\s_-]*(?:这个|那个)?(?:项目|专案)"
 )
 
