@@ -345,6 +345,17 @@ class ForgetPreview(Answer):
     lifted: int
 
 
+class AudienceOf(Answer):
+    """Which readers a memory is for, and since which version."""
+
+    memory_id: UUID
+    version: int
+    visibility: str
+    project: str | None = None
+    assistant: str | None = None
+    purpose: str | None = None
+
+
 class Suspension(Answer):
     """Whether a memory is set aside; nothing of it is destroyed."""
 

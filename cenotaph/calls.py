@@ -268,6 +268,12 @@ def forget_whole(what: Literal["person", "tenant"], digest: str) -> Call[answers
     return Call("POST", f"/v1/{what}/forget", answers.Receipt, sent={"digest": digest})
 
 
+def move(memory_id: UUID, project: str | None, assistant: str | None, purpose: str | None) -> Call[answers.AudienceOf]:
+    """Say which readers a memory is for."""
+    sent = _some(project=project, assistant=assistant, purpose=purpose)
+    return Call("PUT", f"/v1/memories/{memory_id}/audience", answers.AudienceOf, sent=sent)
+
+
 def suspend(memory_id: UUID, *, suspended: bool) -> Call[answers.Suspension]:
     """Set a memory aside, or use it again."""
     return Call("POST", f"/v1/memories/{memory_id}/{'suspend' if suspended else 'resume'}", answers.Suspension)

@@ -153,6 +153,17 @@ class Cenotaph:
         """Forget the whole tenant for good; only the answer's `capability`, as a token, opens the receipt then."""
         return self._sender.send(calls.forget_whole("tenant", digest))
 
+    def move(
+        self,
+        memory_id: UUID,
+        *,
+        project: str | None = None,
+        assistant: str | None = None,
+        purpose: str | None = None,
+    ) -> answers.AudienceOf:
+        """Say which readers a memory is for; with nothing it is private, for all. Takes the role `person`."""
+        return self._sender.send(calls.move(memory_id, project, assistant, purpose))
+
     def suspend(self, memory_id: UUID) -> answers.Suspension:
         """Set a memory aside: no agent reads it until it is resumed. Nothing is destroyed."""
         return self._sender.send(calls.suspend(memory_id, suspended=True))
@@ -395,6 +406,17 @@ class AsyncCenotaph:
     async def forget_tenant(self, digest: str) -> answers.Receipt:
         """Forget the whole tenant for good; only the answer's `capability`, as a token, opens the receipt then."""
         return await self._sender.send(calls.forget_whole("tenant", digest))
+
+    async def move(
+        self,
+        memory_id: UUID,
+        *,
+        project: str | None = None,
+        assistant: str | None = None,
+        purpose: str | None = None,
+    ) -> answers.AudienceOf:
+        """Say which readers a memory is for; with nothing it is private, for all. Takes the role `person`."""
+        return await self._sender.send(calls.move(memory_id, project, assistant, purpose))
 
     async def suspend(self, memory_id: UUID) -> answers.Suspension:
         """Set a memory aside: no agent reads it until it is resumed. Nothing is destroyed."""

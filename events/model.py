@@ -456,11 +456,11 @@ class Accepted(Event):
     """The candidate is now version `version` of memory `memory_id`. `cites` are the messages it rests on.
 
     `explicit` says that the person asked to remember it: upkeep never ends such a memory (R53). `audience` says which
-    readers it is for.
+    readers it is for. `moved` says that the person gave it to other readers than the version before, in the same words.
     """
 
     type = "accepted"
-    schema_version: ClassVar[int] = 5
+    schema_version: ClassVar[int] = 6
     candidate_id: MemoryId
     memory_id: MemoryId
     version: int
@@ -471,6 +471,7 @@ class Accepted(Event):
     cites: tuple[MessageId, ...]
     explicit: bool = False
     audience: Audience = PRIVATE
+    moved: bool = False
 
 
 class Superseded(Event):

@@ -22,7 +22,7 @@ from services.forgetting.receipts import Receipts
 from services.forgetting.selection import Wanted, wanted_of
 from services.forgetting.suspend import Suspender
 from services.forgetting.where import Locations
-from services.recall.bounds import bound
+from services.recall.bounds import bound, place_of
 from services.recall.catalogue import Catalogue
 from services.recall.contexts import Contexts
 from services.recall.explain import Explainer
@@ -33,6 +33,7 @@ from services.recall.register import Register
 from services.remembering.choose import Chooser
 from services.remembering.inbox import Inbox
 from services.remembering.ingest import Ingest
+from services.remembering.move import Mover
 from services.remembering.proposals import Proposals
 from services.replay.standing import Standing, standings
 from services.tasks.tasks import Tasks
@@ -48,7 +49,14 @@ from services.wire.explain import Explanation
 from services.wire.exports import ExportDetail, ExportPage, Purpose
 from services.wire.facts import FactAnswer, SystemFact, fact_name
 from services.wire.inbox import InboxEntry, InboxPage, SettledView
-from services.wire.memories import MemoryDetail, MemoryPage, MemoryStatus, SuspensionView
+from services.wire.memories import (
+    AudienceView,
+    MemoryDetail,
+    MemoryPage,
+    MemoryStatus,
+    MoveRequest,
+    SuspensionView,
+)
 from services.wire.names import Bounds
 from services.wire.profile import ProfileView
 from services.wire.recall import ContextAnswer, ContextRequest, SearchAnswer, SearchRequest
@@ -80,6 +88,7 @@ class System:
     forgetter: Forgetter
     previews: Previews
     suspender: Suspender
+    mover: Mover
     chooser: Chooser
     waiting: Inbox
     explainer: Explainer
@@ -223,6 +232,20 @@ class System:
         receipt = await self._receipt(scope, await self.forgetter.forget_whole(scope, what, _PERSON))
         assert receipt is not None, "its tombstone was just written"  # noqa: S101 - narrows the type
         return receipt
+
+    async def move(self, scope: Scope, memory_id: MemoryId, to: MoveRequest) -> AudienceView | None:
+        """Say which readers a memory is for."""
+        audience = await place_of(self.vault, scope, Bounds(to.project, None, to.assistant, to.purpose))
+        version = await self.mover.move(scope, memory_id, audience, _PERSON)
+        if version is None:
+            return None
+        keyring = await self.vault.keyring(scope)
+        names = await keyring.outside({each for _, each in audience if each is not None})
+        told = {name: names[each] for name, each in audience if each is not None}
+        visibility = "project" if audience.project else "private"
+        return AudienceView.model_validate(
+            {"memory_id": memory_id, "version": version, "visibility": visibility, **told}
+        )
 
     async def suspend(self, scope: Scope, memory_id: MemoryId, *, suspended: bool) -> SuspensionView | None:
         """Set a memory aside, or use it again."""

@@ -67,7 +67,7 @@ class Fact:
     `asked` says that the person asked to remember it, this version or an earlier one. A `cold` one has no row in the
     vector index. `suspended` says that the person set the memory aside (R22); a version that is
     written meanwhile is set aside with it. `project`, `task`, `assistant` and `purpose`
-    are those it is for (R30).
+    are those it is for (R30); one that was `moved_on` since is the person's alone.
     """
 
     memory_id: MemoryId
@@ -96,6 +96,7 @@ class Fact:
     task: TaskId | None = None
     assistant: AssistantId | None = None
     purpose: PurposeId | None = None
+    moved_on: bool = False
 
     @property
     def lease_noted(self) -> bool:
@@ -155,9 +156,9 @@ def fact_of(stored: StoredEvent) -> Fact | None:
 
 def within(state: State, scope: Scope) -> State:
     """Leave out what the scope does not reach: the check behind the store's own, for what it has not folded yet."""
-    return (
-        state if scope.reach is None else {place: each for place, each in state.items() if scope.admits(each.audience)}
-    )
+    if scope.reach is None:
+        return state
+    return {place: each for place, each in state.items() if scope.admits(each.audience) and not each.moved_on}
 
 
 def touched(stored: StoredEvent) -> set[MemoryId]:
@@ -193,6 +194,8 @@ def fold(state: State, events: Iterable[StoredEvent]) -> State:
             before = state.get((fact.memory_id, fact.version - 1))
             if before is not None:
                 fact = replace(fact, asked=fact.asked or before.asked, suspended=before.suspended)
+            if isinstance(stored.event, Accepted) and stored.event.moved:
+                fact = _moved(state, fact, before)
             state[fact.memory_id, fact.version] = replace(fact, status="forgotten") if gone else fact
         elif isinstance(event := stored.event, Tombstoned):
             stones |= _bury(state, event)
@@ -202,6 +205,23 @@ def fold(state: State, events: Iterable[StoredEvent]) -> State:
         else:
             _change(state, stored)
     return state
+
+
+def _moved(state: State, fact: Fact, before: Fact | None) -> Fact:
+    """Leave what a memory was before it was moved to the person; return it as it is now, as old and as used as then."""
+    for place, each in list(state.items()):
+        if each.memory_id == fact.memory_id:
+            state[place] = replace(each, moved_on=True)
+    if before is None:
+        return fact
+    return replace(
+        fact,
+        verified_at=before.verified_at,
+        used_at=before.used_at,
+        lease_ended_at=before.lease_ended_at,
+        reinforced=before.reinforced,
+        source_forgotten=before.source_forgotten,
+    )
 
 
 def _bury(state: State, event: Tombstoned) -> set[MemoryId]:

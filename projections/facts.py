@@ -65,16 +65,17 @@ class Facts(Tables):
                        coalesce(t.cites::uuid[], '{{}}'), t.turn_id, t.occurred_at, t.recorded_at,
                        t.verified_at, t.used_at, t.lease_ended_at, t.asked, t.cold,
                        t.reinforced, t.source_forgotten, t.gate, t.reason, t.held_until, t.suspended, t.project,
-                       t.task, t.assistant, t.purpose
+                       t.task, t.assistant, t.purpose, t.moved_on
                 from unnest($3::bytea[], $4::uuid[], $5::integer[], $6::text[], $7::uuid[], $8::text[], $9::integer[],
                             $10::integer[], $11::text[], $12::uuid[], $13::timestamptz[], $14::timestamptz[],
                             $15::timestamptz[], $16::timestamptz[], $17::timestamptz[], $18::boolean[], $19::boolean[],
                             $20::integer[], $21::boolean[], $22::text[], $23::text[], $24::timestamptz[],
-                            $25::boolean[], $26::uuid[], $27::uuid[], $28::uuid[], $29::uuid[])
+                            $25::boolean[], $26::uuid[], $27::uuid[], $28::uuid[], $29::uuid[],
+                            $30::boolean[])
                   as t(tag, memory_id, version, status, event_id, kind, confidence, importance, cites, turn_id,
                        occurred_at, recorded_at, verified_at, used_at, lease_ended_at, asked, cold,
                        reinforced, source_forgotten, gate, reason, held_until, suspended, project, task,
-                       assistant, purpose)
+                       assistant, purpose, moved_on)
                 on conflict (tenant_id, memory_id, version) do update set
                   status = excluded.status, reinforced = excluded.reinforced,
                   source_forgotten = excluded.source_forgotten, verified_at = excluded.verified_at,
@@ -84,7 +85,7 @@ class Facts(Tables):
                   turn_id = excluded.turn_id, occurred_at = excluded.occurred_at, recorded_at = excluded.recorded_at,
                   gate = excluded.gate, reason = excluded.reason, held_until = excluded.held_until,
                   suspended = excluded.suspended, project = excluded.project, task = excluded.task,
-                  assistant = excluded.assistant, purpose = excluded.purpose,
+                  assistant = excluded.assistant, purpose = excluded.purpose, moved_on = excluded.moved_on,
                   tag = case when excluded.status in ('forgotten', 'expired') then null
                              else coalesce(excluded.tag, m.tag) end""",
             scope.tenant_id,

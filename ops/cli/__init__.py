@@ -17,6 +17,7 @@ from ops.cli.forget import forget, resume, suspend
 from ops.cli.inbox import confirm, consent, explain, inbox, refuse, suppress
 from ops.cli.ingest import ingest
 from ops.cli.memory import memories, recall, remember
+from ops.cli.move import move
 from ops.cli.options import expanded
 from ops.cli.parts import api, migrate, worker
 from ops.cli.profile import profile
@@ -42,7 +43,7 @@ app = App(
     add_completion=False,
 )
 for command in (
-    *(demo, up, down, status, remember, recall, memories, profile, where, forget, suspend, resume, ingest),
+    *(demo, up, down, status, remember, recall, memories, profile, where, forget, suspend, resume, move, ingest),
     *(inbox, confirm, refuse, consent, suppress, explain, trace, tasks),
     *(replay, verify, rebuild, reindex, upkeep, backup, restore, migrate, api, worker, token),
 ):

@@ -37,6 +37,7 @@ from services.recall.register import Register
 from services.remembering.choose import Chooser
 from services.remembering.inbox import Inbox
 from services.remembering.ingest import Ingest
+from services.remembering.move import Mover
 from services.remembering.proposals import Proposals
 from services.remembering.remember import Rememberer
 from services.summaries.rules import Rules as SummaryRules
@@ -182,6 +183,7 @@ class Services(ReadModels):
             previews=Previews(reader, keeper, self.embedder, self.matcher),
             suspender=Suspender(self.events, reader),
             chooser=Chooser(keeper, self.events, reader, shipped_policy()),
+            mover=Mover(keeper, self.events, reader, self.embedder),
             waiting=Inbox(keeper, self.events, reader, self.embedder),
             explainer=Explainer(reader, keeper),
             locations=Locations(reader),

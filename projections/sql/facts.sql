@@ -39,6 +39,7 @@ create table {schema}.memory (
   task           uuid, -- for this task alone
   assistant      uuid, -- for this assistant alone
   purpose        uuid, -- for readers for this purpose alone
+  moved_on       boolean not null, -- the person moved the memory since: theirs alone, which no credential with a reach is
   primary key (memory_id, tenant_id, version)
 );
 -- led by what is asked for, not by the person, whom a planner without statistics takes for few rows
@@ -69,7 +70,8 @@ create policy reach on {schema}.memory as restrictive for select to cenotaph_rea
   (select current_setting('cenotaph.project')::uuid) in ('00000000-0000-0000-0000-000000000000', project)
   and (task is null or (select current_setting('cenotaph.task')::uuid) in ('00000000-0000-0000-0000-000000000000', task))
   and (assistant is null or (select current_setting('cenotaph.assistant')::uuid) in ('00000000-0000-0000-0000-000000000000', assistant))
-  and (purpose is null or (select current_setting('cenotaph.purpose')::uuid) in ('00000000-0000-0000-0000-000000000000', purpose)));
+  and (purpose is null or (select current_setting('cenotaph.purpose')::uuid) in ('00000000-0000-0000-0000-000000000000', purpose))
+  and (not moved_on or (select current_setting('cenotaph.task')::uuid) = '00000000-0000-0000-0000-000000000000'));
 grant usage on schema {schema} to cenotaph_reader, cenotaph_projector, cenotaph_prober, cenotaph_eraser;
 grant select on all tables in schema {schema} to cenotaph_reader, cenotaph_prober, cenotaph_eraser;
 grant select, insert, update, delete on all tables in schema {schema} to cenotaph_projector;

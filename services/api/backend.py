@@ -15,7 +15,14 @@ from services.wire.explain import Explanation
 from services.wire.exports import ExportDetail, ExportPage, Purpose
 from services.wire.facts import FactAnswer, SystemFact
 from services.wire.inbox import InboxPage, SettledView
-from services.wire.memories import MemoryDetail, MemoryPage, MemoryStatus, SuspensionView
+from services.wire.memories import (
+    AudienceView,
+    MemoryDetail,
+    MemoryPage,
+    MemoryStatus,
+    MoveRequest,
+    SuspensionView,
+)
 from services.wire.names import Bounds
 from services.wire.profile import ProfileView
 from services.wire.recall import ContextAnswer, ContextRequest, SearchAnswer, SearchRequest
@@ -138,6 +145,10 @@ class Backend(Protocol):
         Raises:
             PreviewChangedError: The digest names somebody else; nothing was forgotten.
         """
+        ...
+
+    async def move(self, scope: Scope, memory_id: MemoryId, to: MoveRequest) -> AudienceView | None:
+        """Say which readers a memory is for; None where there is none such."""
         ...
 
     async def suspend(self, scope: Scope, memory_id: MemoryId, *, suspended: bool) -> SuspensionView | None:

@@ -13,6 +13,7 @@ from services.api.problem import MEDIA_TYPE, Problem
 from services.wire.choices import ConsentRequest, DescribeRequest, ForgetDescribedRequest
 from services.wire.exports import ExportedMemory, ExportHead, ExportRequest, ExportTail
 from services.wire.facts import SystemFact
+from services.wire.memories import MoveRequest
 from services.wire.recall import ContextRequest, SearchRequest
 from services.wire.receipts import ForgetRequest, ForgetWholeRequest, PreviewRequest
 from services.wire.tasks import TaskChange, TaskStart
@@ -24,6 +25,7 @@ Examples = Mapping[str, Mapping[str, Any]]
 _REF = "#/components/schemas/{model}"
 _MODELS: tuple[type[BaseModel], ...] = (
     ConsentRequest,
+    MoveRequest,
     ContextRequest,
     DescribeRequest,
     ExportedMemory,

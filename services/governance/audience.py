@@ -4,7 +4,7 @@ import re
 from typing import Final
 
 from events.errors import BadInputError
-from events.model import Audience, Candidate, Kind, ProjectId
+from events.model import Audience, Candidate, Kind, MemoryBody, ProjectId
 from services.governance.folding import plain
 
 EVERYWHERE: Final = "personal"
@@ -60,6 +60,25 @@ def audience_of(candidate: Candidate, said: Audience, named: ProjectId | None) -
         return said.model_copy(update={"project": None})
     project = said.project or (named if candidate.kind in _RULES else None)
     return said.model_copy(update={"project": project})
+
+
+def rescoped(body: MemoryBody, before: str | None, after: str | None) -> MemoryBody:
+    """Give what is moved from one project to another, or to none, the scope it has there.
+
+    A rule that names its project in its own words goes on to hold for that project alone.
+
+    Args:
+        body: what is moved.
+        before: the name of the project it was for, if any.
+        after: the name of the one it will be for, if any.
+    """
+    scope = body.scope
+    own = scope.startswith(_PROJECT) and project_name(scope.removeprefix(_PROJECT)) == before
+    if before != after and own and before is not None and before not in plain(body.content):
+        scope = EVERYWHERE
+    if after is not None and scope == EVERYWHERE:
+        scope = f"{_PROJECT}{after}"
+    return body.model_copy(update={"scope": scope})
 
 
 def scoped(candidate: Candidate, project: str | None) -> Candidate:

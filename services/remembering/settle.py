@@ -54,7 +54,7 @@ def confirm(own: Opened, stream: Sequence[StoredEvent], living: Iterable[Opened]
     """
     held, body = own.fact, own.body
     others = [each for each in living if each.fact.status != "held" and each.fact.audience == held.audience]
-    same = [each for each in others if _says_the_same(body, each.body)]
+    same = [each for each in others if says_the_same(body, each.body)]
     if same:
         kept = max(same, key=lambda each: each.fact.occurred_at).fact
         return _resolved("confirmed", kept.memory_id, kept.version, (held.memory_id,))
@@ -113,7 +113,8 @@ def _resolved(decision: str, memory: MemoryId, version: int, settled: tuple[Memo
     return Settlement((event,), memory, version, decision)
 
 
-def _says_the_same(one: MemoryBody, other: MemoryBody) -> bool:
+def says_the_same(one: MemoryBody, other: MemoryBody) -> bool:
+    """Tell whether two memories say one thing of one thing."""
     return one.positive == other.positive and same_thing(one, other) and same_value(one, other)
 
 

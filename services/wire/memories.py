@@ -5,6 +5,8 @@ from enum import StrEnum
 from typing import Literal
 
 from events.model import Assertion, Frozen, Kind, MemoryId, Unit
+from services.wire.request import Request
+from services.wire.text import OutsideId
 
 Withheld = Literal["consent_withdrawn", "needs_consent", "suspended", "person_only", "retention_over"]
 
@@ -80,6 +82,25 @@ class MemoryPage(Frozen):
 
     memories: tuple[MemoryView, ...]
     next_cursor: str | None = None
+
+
+class MoveRequest(Request):
+    """Which readers a memory is for: of a project or private, of all assistants or one, for any purpose or one."""
+
+    project: OutsideId | None = None
+    assistant: OutsideId | None = None
+    purpose: OutsideId | None = None
+
+
+class AudienceView(Frozen):
+    """Which readers a memory is for, and since which version."""
+
+    memory_id: MemoryId
+    version: int
+    visibility: Literal["private", "project"]
+    project: str | None = None
+    assistant: str | None = None
+    purpose: str | None = None
 
 
 class SuspensionView(Frozen):

@@ -1,6 +1,6 @@
 """What is for a project, task, assistant or purpose is read there and by the person alone, on every path (R30, R31)."""
 
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from itertools import product
@@ -331,3 +331,76 @@ async def test_the_three_walls_say_the_same(doors: Doors) -> None:
             found = {entry.memory_id for entry in (await matching(connection, scope, [7])).entries}
         hits = {hit.memory_id for hit in await index.search(scope, vector, len(rows))}
         assert (found, hits) == (admitted, admitted), scope.reach
+
+
+async def _readers(doors: Doors, memory: MemoryId, word: str) -> set[str]:
+    """Say who reads a memory on every path; each reads it on all or on none, by its words, its id and in a context."""
+    found = set()
+    for who in SEEN.keys() - {"task", "adviser"}:
+        backend = doors.plant.composition.backend
+        context = await backend.context(doors.scopes[who], ContextRequest(query=QUERY, role=RecallRole.CHAT))
+        shown = await doors.call(who, "GET", f"/v1/memories/{memory}")
+        explained = await doors.call(who, "GET", f"/v1/memories/{memory}/explain")
+        listed = await doors.call(who, "GET", "/v1/memories")
+        old = await doors.call(who, "GET", "/v1/memories?status=superseded")
+        seen = [word in text for text in (context.text, shown.text, explained.text, listed.text)]
+        assert len(set(seen)) == 1, (who, seen)
+        assert who == "person" or word not in old.text, who
+        found |= {who} if seen[0] else set()
+    return found
+
+
+@pytest.mark.parametrize("followed", [True, False], ids=["indexed", "not yet indexed"])
+async def test_the_person_moves_a_memory(doors: Doors, *, followed: bool) -> None:
+    """From private to a project, to an assistant, and back: at once, before and after the indexes have followed."""
+    thing, word = ("boat shed", "Wisteria") if followed else ("canoe", "Goldfinch")
+    memory = await doors.plant.remember(doors.scopes["agent"], f"Please remember that my {thing} is called {word}.")
+    everybody = {"person", "agent", "coach", "fitness", "marketing"}
+    ways: Sequence[tuple[dict[str, str], set[str]]] = (
+        ({"project": "Project Atlas"}, everybody | {"atlas"}),
+        ({"assistant": "Coach", "purpose": "health coaching"}, {"person", "fitness"}),
+        ({"assistant": "coach"}, {"person", "coach", "fitness", "marketing"}),
+        ({}, everybody),
+    )
+    assert await _readers(doors, memory, word) == everybody
+    for version, (to, readers) in enumerate(ways, 2):
+        answer = await doors.call("person", "PUT", f"/v1/memories/{memory}/audience", to)
+        assert (answer.status_code, answer.json()["version"]) == (200, version)
+        again = await doors.call("person", "PUT", f"/v1/memories/{memory}/audience", to)
+        assert again.json() == answer.json()
+        if followed:
+            await doors.plant.follow()
+        assert await _readers(doors, memory, word) == readers, to
+    detail = (await doors.call("person", "GET", f"/v1/memories/{memory}")).json()
+    assert [each["visibility"] for each in detail["versions"]] == [
+        "private",
+        "project",
+        "private",
+        "private",
+        "private",
+    ]
+    assert {each["scope"] for each in detail["versions"]} == {"personal", "project:atlas"}
+    assert detail["scope"] == "personal"
+    assert len({each["occurred_at"] for each in detail["versions"]}) == 1
+    await doors.plant.follow()
+
+
+async def test_nobody_else_moves_a_memory(doors: Doors) -> None:
+    """Neither an agent nor a workflow may, in whatever place; the person may not move what is not there."""
+    memory = doors.memories[PRIVATE]
+    for who in SEEN.keys() - {"person"}:
+        answer = await doors.call(who, "PUT", f"/v1/memories/{memory}/audience", {"project": "atlas"})
+        assert answer.status_code == 403, who
+    unknown = await doors.call("person", "PUT", f"/v1/memories/{uuid4()}/audience", {})
+    assert unknown.status_code == 404
+    assert (await doors.call("person", "PUT", f"/v1/memories/{memory}/audience", {"task_id": "x"})).status_code == 422
+
+
+async def test_what_would_contradict_or_is_sensitive_is_not_moved(doors: Doors) -> None:
+    """A boat of the project is not contradicted by moving another one there, and nothing sensitive enters a project."""
+    refused = await doors.call("person", "PUT", f"/v1/memories/{doors.memories[PRIVATE]}/audience", {"project": "北风"})
+    assert (refused.status_code, str(doors.memories[BOREAS]) in refused.text) == (422, True)
+    allergy = await doors.plant.remember(doors.scopes["agent"], "请记住：我对芒果过敏。")
+    refused = await doors.call("person", "PUT", f"/v1/memories/{allergy}/audience", {"project": "atlas"})
+    assert (refused.status_code, "sensitive" in refused.text) == (422, True)
+    assert "芒果" not in refused.text

@@ -4,7 +4,19 @@ from typing import Final
 
 DOOR: Final = frozenset(
     {
-        *("remember", "recall", "memories", "profile", "where", "forget", "suspend", "resume", "ingest", "inbox"),
+        *(
+            "remember",
+            "recall",
+            "memories",
+            "profile",
+            "where",
+            "forget",
+            "suspend",
+            "resume",
+            "move",
+            "ingest",
+            "inbox",
+        ),
         *("confirm", "refuse", "consent", "suppress", "explain", "trace", "tasks", "token", "tenant forget"),
         *("export write", "export list", "export check"),
         *("receipts list", "receipts show", "receipts watch", "receipts check", "receipts close"),

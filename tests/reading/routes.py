@@ -48,6 +48,7 @@ def body_of(route: str, victim: Victim) -> Body | None:
     memory = victim.ids["memory"][0]
     named: dict[str, Body] = {
         "POST /v1/forget": {"memory_id": memory},
+        "PUT /v1/memories/{memory_id}/audience": {"project": "Borealis"},
         "POST /v1/forget/described": {"description": QUERIES[0], "digest": victim.digest},
         "POST /v1/person/forget": {"confirmation": {"digest": victim.digest}},
         "POST /v1/tenant/forget": {"confirmation": {"digest": victim.digest}},
@@ -95,6 +96,7 @@ NAMED: Final = frozenset(
         "GET /v1/memories/{memory_id}/explain",
         "GET /v1/memories/{memory_id}/where",
         "POST /v1/memories/{memory_id}/suspend",
+        "PUT /v1/memories/{memory_id}/audience",
         "POST /v1/memories/{memory_id}/resume",
         "POST /v1/inbox/{memory_id}/confirm",
         "POST /v1/inbox/{memory_id}/refuse",

@@ -1,21 +1,36 @@
 """What is kept: list it, show one, set one aside."""
 
 from http import HTTPStatus
+from typing import Annotated
 from uuid import UUID
 
-from fastapi import APIRouter
+from fastapi import APIRouter, Depends
 
 from events.model import MemoryId, Scope
-from services.api.auth import MayForget, MayReadMemories, MayReadReceipts, Reader
+from services.api.auth import MayChoose, MayForget, MayReadMemories, MayReadReceipts, Reader
+from services.api.body import body
 from services.api.door import Door, TheDoor
-from services.api.openapi import ANY_PROBLEMS, problems
+from services.api.openapi import ANY_PROBLEMS, BODY_PROBLEMS, Examples, json_body, problems
 from services.api.problem import not_found
 from services.api.routes.paging import Cursor, Limit
 from services.wire.explain import Explanation
-from services.wire.memories import MemoryDetail, MemoryPage, MemoryStatus, SuspensionView
+from services.wire.memories import (
+    AudienceView,
+    MemoryDetail,
+    MemoryPage,
+    MemoryStatus,
+    MoveRequest,
+    SuspensionView,
+)
 from services.wire.where import WhereView
 
 router = APIRouter(tags=["memories"], responses=problems(*ANY_PROBLEMS, HTTPStatus.UNPROCESSABLE_ENTITY))
+
+_AUDIENCES: Examples = {
+    "a project": {"project": "atlas"},
+    "an assistant for a purpose (zh)": {"assistant": "教练", "purpose": "健康指导"},
+    "private, for all": {},
+}
 
 
 @router.get("/v1/memories")
@@ -57,6 +72,21 @@ async def _suspend(scope: Scope, memory_id: UUID, door: Door, *, suspended: bool
     if view is None:
         raise not_found("memory")
     return view
+
+
+@router.put(
+    "/v1/memories/{memory_id}/audience",
+    openapi_extra=json_body(MoveRequest, _AUDIENCES),
+    responses=problems(HTTPStatus.NOT_FOUND, *BODY_PROBLEMS),
+)
+async def move_memory(
+    scope: MayChoose, memory_id: UUID, request: Annotated[MoveRequest, Depends(body(MoveRequest))], door: TheDoor
+) -> AudienceView:
+    """Say which readers a memory is for; what is left out binds it to none. The conversation it was said in stays."""
+    moved = await door.backend.move(scope, MemoryId(memory_id), request)
+    if moved is None:
+        raise not_found("memory")
+    return moved
 
 
 @router.get("/v1/memories/{memory_id}/explain", responses=problems(HTTPStatus.NOT_FOUND))

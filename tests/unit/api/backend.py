@@ -35,7 +35,16 @@ from services.wire.explain import Explanation
 from services.wire.exports import ExportDetail, ExportPage, ExportView, Line, Purpose
 from services.wire.facts import FactAnswer, SystemFact
 from services.wire.inbox import InboxEntry, InboxPage, SettledView
-from services.wire.memories import MemoryDetail, MemoryPage, MemoryStatus, MemoryView, Source, SuspensionView
+from services.wire.memories import (
+    AudienceView,
+    MemoryDetail,
+    MemoryPage,
+    MemoryStatus,
+    MemoryView,
+    MoveRequest,
+    Source,
+    SuspensionView,
+)
 from services.wire.names import Bounds
 from services.wire.profile import FieldValue, FieldView, ProfileView, PurposeView
 from services.wire.recall import (
@@ -246,6 +255,14 @@ class RecordingBackend:
         if digest != DIGEST:
             raise PreviewChangedError("somebody else")
         return self._receipt(scope)
+
+    async def move(self, scope: Scope, memory_id: MemoryId, to: MoveRequest) -> AudienceView | None:
+        """Know one memory."""
+        self._called("move", scope, memory_id, to)
+        if memory_id != MEMORY:
+            return None
+        visibility: Literal["project", "private"] = "project" if to.project else "private"
+        return AudienceView(memory_id=memory_id, version=2, visibility=visibility, **to.model_dump())
 
     async def suspend(self, scope: Scope, memory_id: MemoryId, *, suspended: bool) -> SuspensionView | None:
         """Know the one memory there is."""

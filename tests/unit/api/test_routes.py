@@ -138,6 +138,17 @@ async def test_forget_by_description(agent: httpx.AsyncClient, backend: Recordin
     assert [(name, args[:2]) for name, args in backend.calls[:1]] == [("preview", (scope, said["description"]))]
 
 
+async def test_only_the_person_moves_a_memory(
+    agent: httpx.AsyncClient, person: httpx.AsyncClient, backend: RecordingBackend
+) -> None:
+    """Which readers a memory is for is the person's choice; an agent's token is refused before anything is asked."""
+    path, to = f"/v1/memories/{MEMORY}/audience", {"project": "北风", "assistant": "coach"}
+    assert (await agent.put(path, json=to)).status_code == 403
+    assert "move" not in {name for name, _ in backend.calls}
+    answer = (await person.put(path, json=to)).json()
+    assert answer == {"memory_id": str(MEMORY), "version": 2, "visibility": "project", "purpose": None, **to}
+
+
 async def test_forget_and_suspend_by_name(agent: httpx.AsyncClient, backend: RecordingBackend, scope: Scope) -> None:
     """A session is previewed and forgotten by its name, digest or not; suspending says that it is reversible."""
     shown = (await agent.post("/v1/forget/preview", json={"session_id": "s1"})).json()

@@ -184,6 +184,7 @@ SAMPLES: tuple[tuple[Event, tuple[Part, ...]], ...] = (
             cites=(ASKED,),
             explicit=True,
             audience=AUDIENCE,
+            moved=True,
         ),
         (Part("memory", CONTENT, KEYS[2]), Part("index", INDEX, KEYS[2])),
     ),

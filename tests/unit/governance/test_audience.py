@@ -1,5 +1,6 @@
 from uuid import UUID
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -9,6 +10,7 @@ from events.model import (
     Audience,
     Candidate,
     Kind,
+    MemoryBody,
     ProjectId,
     PurposeId,
     Reach,
@@ -17,7 +19,7 @@ from events.model import (
     TaskId,
     TenantId,
 )
-from services.governance.audience import audience_of, named_project, project_name, scoped
+from services.governance.audience import audience_of, named_project, project_name, rescoped, scoped
 from tests.unit.governance.make import a_candidate, a_message
 
 SAID = a_message("在项目里")
@@ -121,3 +123,24 @@ def test_what_is_for_a_project_gets_its_scope() -> None:
     assert scoped(a_candidate(message), "atlas").scope == "project:atlas"
     assert scoped(a_candidate(message, scope="context:work"), "atlas").scope == "context:work"
     assert scoped(a_candidate(message), None).scope == "personal"
+
+
+@pytest.mark.parametrize(
+    ("scope", "content", "before", "after", "expected"),
+    [
+        ("personal", "boat: Kestrel", None, "atlas", "project:atlas"),
+        ("project:atlas", "boat: Kestrel", "atlas", None, "personal"),
+        ("project:atlas", "boat: Kestrel", "atlas", "北风", "project:北风"),
+        ("project:Atlas", "Atlas: use tabs", "atlas", None, "project:Atlas"),
+        ("project:北风項目", "北风: 用制表符", "北风", "atlas", "project:北风項目"),
+        ("context:work", "use tabs", None, "atlas", "context:work"),
+        ("project:atlas", "boat: Kestrel", "atlas", "atlas", "project:atlas"),
+    ],
+)
+def test_what_is_moved_holds_where_it_is_moved(
+    scope: str, content: str, before: str | None, after: str | None, expected: str
+) -> None:
+    """It takes the scope of its new project, or none; a rule that names its project goes on to hold for that one."""
+    claim = a_candidate(a_message("x"), scope=scope, content=content)
+    body = MemoryBody.model_validate({name: getattr(claim, name) for name in MemoryBody.model_fields})
+    assert rescoped(body, before, after).scope == expected
