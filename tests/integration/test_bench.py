@@ -1,6 +1,7 @@
 """The benchmarks' own honesty: they count what they claim, in databases of their own, and leave nothing behind."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -9,6 +10,7 @@ from ops.bench import growth, replay
 from ops.bench.append.contender import Shape
 from ops.bench.append.peers import installed
 from ops.bench.append.run import ABSENT, measure
+from ops.bench.forgetting import run as forgetting
 from ops.bench.recall import run as recalling
 from ops.bench.recall.fill import fill
 from ops.bench.recall.people import Person
@@ -137,3 +139,16 @@ async def test_a_short_life_through_upkeep_keeps_what_was_asked_for(tmp_path: Pa
     assert (last["found"]["asked"], last["found"]["used"]) == (1, 1)
     assert last["sizes"]["living"] < last["sizes"]["written"] / 2
     assert {"expire:uncited", "expire:capacity:fact", "use:read"} <= result["done"].keys()
+
+
+@pytest.mark.long
+def test_forgetting_is_measured_up_to_its_figures_on_a_busy_machine() -> None:
+    """However many turns it bears, the run ends at a rate that was flat, or says that none was, and nothing was hit."""
+    result: dict[str, Any] = forgetting.main(2, 1, 2.0)
+    load = result["under_load"]["load"]
+    for phase in ("without_load", "under_load"):
+        assert result[phase]["hits"] == {}
+        assert result[phase]["reads"] > 0
+        assert result[phase]["since_commit"]["receipt"]["n"] == result[phase]["forgets"]
+    assert load["flat"] is ("turns waited ever longer while it was measured" not in result["invalid_because"])
+    assert result["purge"]["second_receipts"] >= 5

@@ -2,6 +2,7 @@ import os
 import re
 import subprocess
 import sys
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from uuid import UUID, uuid4
@@ -10,11 +11,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from events.errors import BadInputError, CenotaphError
 from events.model import Message, MessageId, Origin, Role, SessionId, Turn, TurnId, TurnStatus
 from ops.bench import look
 from ops.bench.facts import facts
-from ops.bench.forgetting.load import grows
-from ops.bench.forgetting.readers import Readers
+from ops.bench.forgetting.load import Window
+from ops.bench.forgetting.readers import Readers, reading
 from ops.bench.memory_use import PeakMemory, sizes, tree
 from ops.bench.times import Clocks, percentile
 from ops.bench.years.chart import chart
@@ -146,11 +148,35 @@ def test_a_read_that_began_after_the_commit_is_a_hit() -> None:
 
 
 @pytest.mark.parametrize(
-    ("rate", "before", "after", "wanted"),
-    [(1.0, 0, 2, True), (1.0, 0, 1, False), (4.0, 2, 8, True), (4.0, 4, 8, False), (10.0, 0, 15, True)],
+    ("rate", "backlog", "drained_s", "refused", "wanted"),
+    [
+        (1.0, [1] * 80, 0.4, 0, True),
+        (1.0, [*([0] * 40), *([1] * 40)], 0.4, 0, True),
+        (4.0, range(80), 0.4, 0, False),
+        (1.0, [n // 20 for n in range(80)], 0.4, 0, False),
+        (10.0, [15] * 80, 1.5, 0, True),
+        (10.0, [21] * 80, 1.5, 0, False),
+        (10.0, [15] * 80, 2.1, 0, False),
+        (10.0, [0] * 80, 0.1, 1, False),
+        (0.1, [2] * 80, 0.4, 0, True),
+    ],
+    ids=["even", "one_more", "grows", "grows_slowly", "evenly_late", "too_late", "considered_late", "refused", "few"],
 )
-def test_turns_that_wait_ever_longer_are_told_from_those_that_wait(
-    rate: float, before: int, after: int, wanted: bool
+def test_a_rate_is_flat_where_no_more_waits_in_the_end_and_all_is_considered_soon(
+    rate: float, backlog: Sequence[int], drained_s: float, refused: int, wanted: bool
 ) -> None:
-    """More than two seconds' worth, or a second's worth more than before, is a lag that grows."""
-    assert grows(rate, before, after) is wanted
+    """A backlog that grows by more than a turn, two seconds' worth of it, a late or a refused turn: none is flat."""
+    assert Window(rate, list(backlog), drained_s, refused).flat is wanted
+
+
+async def test_readers_have_ended_however_the_block_ends(capfd: pytest.CaptureFixture[str]) -> None:
+    """An error of the block is passed on as it is; a reader that fails is one error of its own."""
+    closed = "http://127.0.0.1:9"
+    with pytest.raises(BadInputError, match="of the block"):
+        async with reading(closed, "key", "she", 1) as read:
+            raise BadInputError("of the block")
+    assert [process.returncode for process in read.processes] == [0]
+    with pytest.raises(CenotaphError, match="1 of 1 readers failed"):
+        async with reading(closed, "key", "she", 1) as read:
+            await read.tell(nothing="it knows")
+    assert "KeyError" in capfd.readouterr().err

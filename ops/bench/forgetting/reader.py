@@ -23,12 +23,14 @@ async def read(url: str, key: str, subject: str) -> None:
     watched: dict[UUID, str] = {}
     reads = failed = 0
     ended = asyncio.Event()
-    asyncio.get_running_loop().create_task(_listen(watched, ended))
+    listening = asyncio.create_task(_listen(watched, ended))
     async with AsyncCenotaph(url, timeout_s=_ALL) as door:
         person = door.for_subject(key, subject)
         while not ended.is_set():
             for memory, query in list(watched.items()):
                 for way in ("search", "show", "context", "list"):
+                    if ended.is_set():
+                        break
                     started = time.time()
                     try:
                         given = memory in await _given(person, way, memory, query)
@@ -39,6 +41,7 @@ async def read(url: str, key: str, subject: str) -> None:
                     if given:
                         _say({"memory_id": str(memory), "started": started, "way": way})
             await asyncio.sleep(0.005)
+    await listening
     _say({"reads": reads, "failed": failed})
 
 
@@ -56,13 +59,15 @@ async def _given(person: AsyncCenotaph, way: str, memory: UUID, query: str) -> s
 
 
 async def _listen(watched: dict[UUID, str], ended: asyncio.Event) -> None:
-    while line := await asyncio.to_thread(sys.stdin.readline):
-        told = json.loads(line)
-        if told.get("left"):
-            watched.pop(UUID(told["memory_id"]), None)
-        else:
-            watched[UUID(told["memory_id"])] = told["query"]
-    ended.set()
+    try:
+        while line := await asyncio.to_thread(sys.stdin.readline):
+            told = json.loads(line)
+            if told.get("left"):
+                watched.pop(UUID(told["memory_id"]), None)
+            else:
+                watched[UUID(told["memory_id"])] = told["query"]
+    finally:
+        ended.set()
 
 
 def _say(line: dict[str, object]) -> None:

@@ -8,7 +8,13 @@ from collections import Counter, defaultdict
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from typing import Final
 from uuid import UUID
+
+from events.errors import CenotaphError
+
+_END_S: Final = 60.0
+"""How long a reader may take to finish the read it is at."""
 
 
 @dataclass
@@ -22,15 +28,29 @@ class Readers:
     _seen: defaultdict[str, asyncio.Event] = field(default_factory=lambda: defaultdict(asyncio.Event))
 
     async def tell(self, **line: object) -> None:
-        """Tell every reader what to watch."""
+        """Tell every reader what to watch.
+
+        Raises:
+            CenotaphError: one has ended.
+        """
         for process in self.processes:
             assert process.stdin is not None, "it was opened with a pipe"  # noqa: S101 - narrows the type
-            process.stdin.write(json.dumps(line).encode() + b"\n")
-            await process.stdin.drain()
+            try:
+                process.stdin.write(json.dumps(line).encode() + b"\n")
+                await process.stdin.drain()
+            except ConnectionError:
+                raise CenotaphError(f"reader {process.pid} ended by itself") from None
 
-    async def seen(self, memory: UUID) -> None:
-        """Wait until a reader was given a memory: who never sees it proves nothing by not seeing it later."""
-        await self._seen[str(memory)].wait()
+    async def seen(self, memory: UUID, within_s: float) -> None:
+        """Wait until a reader was given a memory: who never sees it proves nothing by not seeing it later.
+
+        Raises:
+            CenotaphError: nobody was given it in time.
+        """
+        try:
+            await asyncio.wait_for(self._seen[str(memory)].wait(), within_s)
+        except TimeoutError:
+            raise CenotaphError(f"no reader was given memory {memory} within {within_s:.0f} s") from None
 
     async def take(self, process: Process) -> None:
         """Take what a reader says until it ends."""
@@ -58,16 +78,29 @@ class Readers:
 
 @asynccontextmanager
 async def reading(url: str, key: str, subject: str, count: int) -> AsyncIterator[Readers]:
-    """Run so many readers for the length of a block."""
+    """Run so many readers for the length of a block; all have ended when it is over, however it ends.
+
+    Raises:
+        CenotaphError: one of them failed or did not end, so what it was given is not known.
+    """
     command = (sys.executable, "-m", "ops.bench.forgetting.reader", url, key, subject)
-    processes = [await asyncio.create_subprocess_exec(*command, stdin=PIPE, stdout=PIPE) for _ in range(count)]
+    processes = list[Process]()
+    taking = list[asyncio.Task[None]]()
     readers = Readers(processes)
-    async with asyncio.TaskGroup() as group:
+    try:
+        for _ in range(count):
+            processes.append(await asyncio.create_subprocess_exec(*command, stdin=PIPE, stdout=PIPE))
+            taking.append(asyncio.create_task(readers.take(processes[-1])))
+        yield readers
+    finally:
         for process in processes:
-            group.create_task(readers.take(process))
-        try:
-            yield readers
-        finally:
-            for process in processes:
-                if process.stdin is not None:
-                    process.stdin.close()  # which ends it
+            if process.stdin is not None:
+                process.stdin.close()  # which ends it
+        if taking:
+            await asyncio.wait(taking, timeout=_END_S)
+        for process in processes:
+            if process.returncode is None:
+                process.kill()
+        await asyncio.gather(*taking, return_exceptions=True)
+    if failed := [process.returncode for process in processes if process.returncode]:
+        raise CenotaphError(f"{len(failed)} of {count} readers failed or did not end within {_END_S:.0f} s")
