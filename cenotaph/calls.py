@@ -216,9 +216,9 @@ def memory(memory_id: UUID) -> Call[answers.MemoryDetail]:
     return Call("GET", f"/v1/memories/{memory_id}", answers.MemoryDetail)
 
 
-def forget(memory_id: UUID) -> Call[answers.Receipt]:
+def forget(memory_id: UUID, digest: str | None) -> Call[answers.Receipt]:
     """Forget one memory; again gives the same receipt."""
-    return Call("POST", "/v1/forget", answers.Receipt, sent={"memory_id": str(memory_id)})
+    return Call("POST", "/v1/forget", answers.Receipt, sent={"memory_id": str(memory_id)} | _some(digest=digest))
 
 
 def receipt(receipt_id: UUID) -> Call[answers.Receipt]:

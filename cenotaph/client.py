@@ -129,9 +129,9 @@ class Cenotaph:
         """Show the fields of the profile: what each is for, who sees and changes it, and what is kept under it."""
         return self._sender.send(calls.profile())
 
-    def forget(self, memory_id: UUID) -> answers.Receipt:
-        """Forget one memory, irreversibly."""
-        return self._sender.send(calls.forget(memory_id))
+    def forget(self, memory_id: UUID, digest: str | None = None) -> answers.Receipt:
+        """Forget one memory, irreversibly; with a preview's digest only what that showed."""
+        return self._sender.send(calls.forget(memory_id, digest))
 
     def forget_what(self, what: What, digest: str | None = None) -> answers.Receipt:
         """Forget a message, a session or a kind, irreversibly; with a preview's digest only what that showed."""
@@ -383,9 +383,9 @@ class AsyncCenotaph:
         """Show the fields of the profile: what each is for, who sees and changes it, and what is kept under it."""
         return await self._sender.send(calls.profile())
 
-    async def forget(self, memory_id: UUID) -> answers.Receipt:
-        """Forget one memory, irreversibly."""
-        return await self._sender.send(calls.forget(memory_id))
+    async def forget(self, memory_id: UUID, digest: str | None = None) -> answers.Receipt:
+        """Forget one memory, irreversibly; with a preview's digest only what that showed."""
+        return await self._sender.send(calls.forget(memory_id, digest))
 
     async def forget_what(self, what: What, digest: str | None = None) -> answers.Receipt:
         """Forget a message, a session or a kind, irreversibly; with a preview's digest only what that showed."""

@@ -152,9 +152,9 @@ class System:
         """Show the fields of the profile with their values."""
         return await self.profiles.show(scope, reader=reader)
 
-    async def forget(self, scope: Scope, memory_id: MemoryId) -> ReceiptView | None:
+    async def forget(self, scope: Scope, memory_id: MemoryId, digest: str | None = None) -> ReceiptView | None:
         """Fence a memory, then give the erasing worker a moment to finish before answering."""
-        tombstone = await self.forgetter.forget(scope, memory_id, _ACTOR)
+        tombstone = await self.forgetter.forget_wanted(scope, Wanted("memory", memory_id), _ACTOR, digest)
         return None if tombstone is None else await self._receipt(scope, tombstone)
 
     async def preview(self, scope: Scope, description: str, *, reader: TokenRole = TokenRole.AGENT) -> ForgetPreview:

@@ -1,10 +1,9 @@
 """Running parts of the system in one process until it is told to stop."""
 
 import asyncio
-import signal
 import socket
 from collections.abc import Awaitable, Callable, Iterable
-from contextlib import AbstractContextManager, AsyncExitStack, nullcontext, suppress
+from contextlib import AbstractContextManager, AsyncExitStack, nullcontext
 from typing import Self
 
 import uvicorn
@@ -132,16 +131,3 @@ class _Server(uvicorn.Server):
 
     def capture_signals(self) -> AbstractContextManager[None]:  # type: ignore[override]
         return nullcontext()
-
-
-async def until_stopped(check: Callable[[], None] | None = None, every_s: float = 1.0) -> None:
-    """Wait for SIGINT or SIGTERM, running a check now and then."""
-    stopped = asyncio.Event()
-    loop = asyncio.get_running_loop()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        loop.add_signal_handler(number, stopped.set)
-    while not stopped.is_set():
-        if check is not None:
-            check()
-        with suppress(TimeoutError):
-            await asyncio.wait_for(stopped.wait(), every_s)

@@ -9,6 +9,8 @@ from projections.milvus import TIMEOUT_S
 from projections.milvus_client import DataType, MilvusClient
 
 CHUNK: Final = 500
+MOST: Final = 16_000
+"""How many rows one query asks for: a cluster answers no more than 16,384."""
 AUDIENCE: Final = tuple(Audience.model_fields)
 """The fields that say which readers a row is for."""
 
@@ -50,7 +52,14 @@ def delete_ids(collection: str, partition: str, ids: list[str], client: MilvusCl
 
 
 def read_ids(collection: str, partition: str, which: str, client: MilvusClient) -> list[str]:
-    """Read the ids of the rows of a partition that pass a filter."""
+    """Read the ids of the rows of a partition that pass a filter.
+
+    One query says what an iterator of Milvus Lite needs half a second for, so that is left to partitions of more rows
+    than one answer holds.
+    """
+    found = some_ids(collection, partition, which, client)
+    if len(found) < MOST:
+        return found
     rows = client.query_iterator(
         collection,
         filter=which,
@@ -60,23 +69,33 @@ def read_ids(collection: str, partition: str, which: str, client: MilvusClient) 
         consistency_level="Strong",
         timeout=TIMEOUT_S,
     )
-    found: list[str] = []
+    found = []
     while batch := rows.next():
         found += [row["id"] for row in batch]
     rows.close()
     return found
 
 
-def rows_of(collection: str, partition: str, client: MilvusClient) -> Any:  # noqa: ANN401 - pymilvus ships no types
-    """Begin to read all rows of a partition, a chunk at each `next`."""
-    return client.query_iterator(
+def some_ids(collection: str, partition: str, which: str, client: MilvusClient) -> list[str]:
+    """Read the ids of at most `MOST` rows of a partition that pass a filter."""
+    rows = client.query(
         collection,
-        batch_size=CHUNK,
+        filter=which,
         partition_names=[partition],
-        output_fields=_FIELDS,
+        output_fields=["id"],
+        limit=MOST,
         consistency_level="Strong",
         timeout=TIMEOUT_S,
     )
+    return [row["id"] for row in rows]
+
+
+def read_rows(collection: str, partition: str, ids: list[str], client: MilvusClient) -> list[dict[str, Any]]:
+    """Read the rows of a partition under these ids, with everything that was written, as far as they are there."""
+    found: list[dict[str, Any]] = client.get(
+        collection, ids=ids, partition_names=[partition], output_fields=_FIELDS, timeout=TIMEOUT_S
+    )
+    return found
 
 
 def read_by_ids(collection: str, partition: str, ids: list[str], client: MilvusClient) -> list[dict[str, Any]]:

@@ -6,7 +6,7 @@ index returns is a hint: the fact state decides every hit.
 """
 
 from collections import defaultdict
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final
@@ -19,7 +19,16 @@ from events.errors import UnavailableError
 from events.ids import read_id
 from events.model import PRIVATE, Audience, MemoryId, Position, Scope, SubjectId, TenantId
 from projections.milvus import TIMEOUT_S, Gate, Milvus
-from projections.vector_calls import chunks, delete_ids, make_collection, read_by_ids, read_ids, rows_of
+from projections.vector_calls import (
+    MOST,
+    chunks,
+    delete_ids,
+    make_collection,
+    read_by_ids,
+    read_ids,
+    read_rows,
+    some_ids,
+)
 from projections.vector_partitions import Partitions, after, generation_of, row_id
 from projections.vector_scope import hexed, partition_of, scope_filter, tenant_filter
 
@@ -127,9 +136,9 @@ class Vectors:
         if rows is None:
             return 0
         moved = 0
-        while count := await self._milvus.write(lambda: self._move(partition, rows)):
-            moved += count
-        await self._milvus.write(lambda: self._switch(partition, rows))
+        for wanted in rows:
+            moved += await self._milvus.write(partial(self._move, partition, wanted))
+        await self._milvus.write(lambda: self._switch(partition))
         return moved
 
     async def search(self, scope: Scope, vector: NDArray[np.float32], limit: int) -> list[Hit]:
@@ -209,10 +218,13 @@ class Vectors:
         deleted = 0
         which = tenant_filter(tenant) if subject is None else scope_filter(tenant, subject)
         for name in self._partitions_of(tenant, subject):
-            for chunk in chunks(self._milvus.call(self._collection, partial(read_ids, self._collection, name, which))):
-                self._milvus.call(self._collection, partial(delete_ids, self._collection, name, chunk))
-                deleted += len(chunk)
-                self._wrote(len(chunk))
+            while held := self._milvus.call(self._collection, partial(some_ids, self._collection, name, which)):
+                for chunk in chunks(held):
+                    self._milvus.call(self._collection, partial(delete_ids, self._collection, name, chunk))
+                    self._wrote(len(chunk))
+                deleted += len(held)
+                if len(held) < MOST:
+                    break
         return deleted
 
     def _partitions_of(self, tenant: TenantId, subject: SubjectId | None) -> list[str]:
@@ -220,8 +232,12 @@ class Vectors:
             return self._partitions.every()
         return self._partitions.siblings(partition_of(Scope(tenant_id=tenant, subject_id=subject)))
 
-    def _begin(self, base: str) -> Any:  # noqa: ANN401 - pymilvus ships no types
-        """Make an empty sibling, which whatever is written from now on is written to as well; None without rows."""
+    def _begin(self, base: str) -> Iterator[list[str]] | None:
+        """Make an empty sibling, which whatever is written from now on is written to as well; None without rows.
+
+        Returns:
+            the ids of the rows that are to move, so many at a time.
+        """
         self._rewriting.pop(base, None)
         siblings = self._partitions.siblings(base)
         for each in siblings[1:]:  # of a rewriting that did not end
@@ -231,12 +247,13 @@ class Vectors:
         name = siblings[0]
         self._partitions.create(sibling := after(name))
         self._rewriting[base] = sibling
-        return self._milvus.call(self._collection, partial(rows_of, self._collection, name))
+        every = "position >= 0"
+        return iter(chunks(self._milvus.call(self._collection, partial(read_ids, self._collection, name, every))))
 
-    def _move(self, base: str, rows: Any) -> int:  # noqa: ANN401 - pymilvus ships no types
-        """Write the next rows into the sibling, where nothing newer is."""
-        sibling = self._rewriting[base]
-        batch: list[dict[str, Any]] = self._milvus.call(self._collection, lambda _: rows.next())
+    def _move(self, base: str, wanted: list[str]) -> int:
+        """Write rows into the sibling, where nothing newer is; return how many were still there."""
+        name, sibling = self._partitions.siblings(base)
+        batch = self._milvus.call(self._collection, partial(read_rows, self._collection, name, wanted))
         ids = {row["id"]: row_id(UUID(row["id"]), sibling) for row in batch}
         held = self._milvus.call(self._collection, partial(read_by_ids, self._collection, sibling, list(ids.values())))
         newer = {row["id"] for row in held}
@@ -244,9 +261,8 @@ class Vectors:
         self._wrote(len(batch))
         return len(batch)
 
-    def _switch(self, base: str, rows: Any) -> None:  # noqa: ANN401 - pymilvus ships no types
+    def _switch(self, base: str) -> None:
         """Let the sibling serve by dropping the partition; what was deleted while it moved does not come along."""
-        self._milvus.call(self._collection, lambda _: rows.close())
         name, sibling = self._partitions.siblings(base)
         every = "position >= 0"
         living = {

@@ -97,14 +97,16 @@ def forget_whole(
 
 def _one(own: Cenotaph, memory_id: UUID, *, yes: bool) -> tuple[answers.Receipt, ...]:
     """Show the memory and what goes with it, ask, and forget it."""
-    shown = own.memory(memory_id)
+    shown, digest = own.memory(memory_id), None
     if shown.status == "forgotten":
         out.print(plain(f"{shown.kind}: already forgotten"))
     else:
-        _tell(own.preview(memory_id))
+        preview = own.preview(memory_id)
+        _tell(preview)
+        digest = preview.digest
     if not yes:
         typer.confirm("Forget this for good?", abort=True)
-    return (own.forget(memory_id),)
+    return (own.forget(memory_id, digest),)
 
 
 def _many(own: Cenotaph, what: What | str, *, yes: bool) -> tuple[answers.Receipt, ...]:

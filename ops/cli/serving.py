@@ -1,7 +1,6 @@
 """Running parts of the system in this process until somebody stops it."""
 
 import asyncio
-import signal
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -11,7 +10,8 @@ from events.keyfile import write_once
 from ops.cli.places import tenant_key
 from ops.composition import Composition
 from ops.embedded import Embedded, Endpoints
-from ops.run import Running, until_stopped
+from ops.ending import Ending
+from ops.run import Running
 from ops.settings import Settings
 
 log = structlog.get_logger(__name__)
@@ -33,7 +33,7 @@ def serve(
     ready: Callable[[str | None], None],
     embedded: Embedded | None = None,
 ) -> None:
-    """Run until SIGINT or SIGTERM; call from the main thread.
+    """Run until SIGINT or SIGTERM; call from the main thread. A second signal, or `LIMIT_S`, ends the process.
 
     Args:
         settings: what the operator set.
@@ -42,8 +42,10 @@ def serve(
         ready: called with the address once everything runs.
         embedded: servers to bring back when they die.
     """
+    ending = Ending()
+    ending.take_over()
     try:
-        asyncio.run(_serve(settings, endpoints, plan, ready, embedded))
+        asyncio.run(_serve(settings, endpoints, plan, ready, embedded, ending=ending))
     except asyncio.CancelledError:
         log.info("stopped_while_starting")
 
@@ -54,11 +56,12 @@ async def _serve(
     plan: Plan,
     ready: Callable[[str | None], None],
     embedded: Embedded | None,
+    *,
+    ending: Ending,
 ) -> None:
     task = asyncio.current_task()
     assert task is not None, "asyncio.run made it"  # noqa: S101 - narrows the type
-    for number in (signal.SIGINT, signal.SIGTERM):
-        asyncio.get_running_loop().add_signal_handler(number, task.cancel)
+    ending.by(task.cancel)
     composition = Composition(settings, endpoints)
     try:
         await (
@@ -77,7 +80,7 @@ async def _serve(
             running.check()
             revive(embedded)
 
-        await until_stopped(check)
+        await ending.wait(check)
         log.info("stopping")
 
 

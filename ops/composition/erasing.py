@@ -26,6 +26,7 @@ from services.forgetting.letters import DeadLetterProbe, DeadLetters
 from services.forgetting.purge import Purger
 from services.forgetting.queues import QueueProbe
 from services.forgetting.receipt import Signer
+from services.forgetting.recent import RecentTurns, RecentTurnsProbe
 from services.forgetting.reclaim import Reclaiming, Vacuumed, VaultTables, VectorFiles
 from services.forgetting.second_place import Tombstones
 from services.forgetting.semantic import Answer, ReadPathProbe, VectorLayer, VectorLayerProbe
@@ -55,7 +56,7 @@ class Erasing(Services):
             layers=(
                 Followed("facts", "facts", eraser),
                 Followed("keyword_index", "keywords", eraser),
-                Followed("recent_turns", "sessions", eraser),
+                RecentTurns(eraser, self.vault("eraser")),
                 VectorLayer(eraser, self.vectors),
                 WorkingTexts(TASKS, eraser, self.vault("eraser")),
                 WorkingTexts(SUMMARIES, eraser, self.vault("eraser")),
@@ -67,6 +68,7 @@ class Erasing(Services):
             ),
             probes=(
                 *table_probes(prober),
+                RecentTurnsProbe(prober, self.vault("opener")),
                 KeywordProbe(prober),
                 KeyProbe(self.vault("opener")),
                 vectors,

@@ -99,8 +99,12 @@ class Backend(Protocol):
         """Show the fields of the profile with their values."""
         ...
 
-    async def forget(self, scope: Scope, memory_id: MemoryId) -> ReceiptView | None:
-        """Forget one memory; when this returns, no read started later sees it. Again: the same receipt."""
+    async def forget(self, scope: Scope, memory_id: MemoryId, digest: str | None = None) -> ReceiptView | None:
+        """Forget one memory; when this returns, no read started later sees it. Again: the same receipt.
+
+        Raises:
+            PreviewChangedError: A digest is given and a preview would show something else now; nothing was forgotten.
+        """
         ...
 
     async def preview(self, scope: Scope, description: str, *, reader: TokenRole = TokenRole.AGENT) -> ForgetPreview:

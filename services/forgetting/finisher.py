@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Final, Literal
 from uuid import uuid5
+from weakref import WeakValueDictionary
 
 import orjson
 import structlog
@@ -79,13 +80,21 @@ class Finisher:
         self._second_place = second_place
         self._signer = signer
         self._schedule = schedule
+        self._under_way: WeakValueDictionary[Position, asyncio.Lock] = WeakValueDictionary()
 
     async def finish(self, position: Position) -> Stage | None:
         """Go as far as possible with the tombstone at a position; None where there is none.
 
+        One that is under way in this process is waited for: a second finisher beside it would do all of it again.
+
         Raises:
             UnavailableError: the log or the vault does not answer; ask again.
         """
+        alone = self._under_way.setdefault(position, asyncio.Lock())
+        async with alone:
+            return await self._finish(position)
+
+    async def _finish(self, position: Position) -> Stage | None:
         async with self._eraser.connection() as connection:
             tombstone = await read_at(connection, position)
         if tombstone is None or not isinstance(tombstone.event, Tombstoned):
@@ -111,7 +120,10 @@ class Finisher:
         return Stage(tombstone, decision)
 
     async def pending(self, limit: int = 100) -> list[Position]:
-        """Return tombstones that are due for another try, oldest first: no receipt, or something outlived it."""
+        """Return tombstones that are due for another try, oldest first: no receipt, or something outlived it.
+
+        Those that are under way in this process are not.
+        """
         async with self._eraser.connection() as connection:
             rows = await connection.fetch(
                 """select s.position from log.event e left join ops.erasure o on o.tombstone = e.event_id
@@ -122,7 +134,8 @@ class Finisher:
                    order by s.position limit $1""",
                 limit,
             )
-        return [Position(row["position"]) for row in rows]
+        positions = (Position(row["position"]) for row in rows)
+        return [position for position in positions if position not in self._under_way]
 
     async def _open(self, tombstone: StoredEvent) -> Row:
         event = tombstone.event

@@ -1,7 +1,7 @@
 """The moment of forgetting: one transaction holds the tombstone and the fence (R41)."""
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Literal
 from uuid import uuid5
@@ -12,15 +12,14 @@ from events.bodies import open_bodies
 from events.envelope import Command, NewEvent, StoredEvent, event_id_of, memory_stream
 from events.errors import CenotaphError, ErasedError, PreviewChangedError
 from events.log import append, read_command, read_stream
-from events.model import MEMORY_PART, CommandId, EventId, MemoryBody, MemoryId, MessageId, Scope, Tombstoned, TurnId
+from events.model import MEMORY_PART, CommandId, EventId, MemoryBody, MemoryId, Scope, Tombstoned
 from events.postgres import Database
 from events.vault import Vault
-from services.forgetting.echoes import echoes_of
-from services.forgetting.selection import Selected, Wanted, digest_of, reached, select
+from services.forgetting.selection import Wanted, digest_of, reached
+from services.forgetting.selector import Selector
 from services.governance.topic import topic_of
 
 _TOPICS_S = 1.0
-_ECHOES_S = 1.0
 log = structlog.get_logger(__name__)
 
 
@@ -37,6 +36,7 @@ class Forgetter:
         self._appender = appender
         self._reader = reader
         self._vault = vault
+        self._selector = Selector(reader, vault)
 
     async def forget(self, scope: Scope, memory_id: MemoryId, actor: str) -> EventId | None:
         """Fence a memory and name all that goes with it; see `forget_wanted`."""
@@ -66,16 +66,13 @@ class Forgetter:
                 before = [each for each in stream if isinstance(each.event, Tombstoned) and wanted.names(each.event)]
                 if wanted.scope == "memory" and wanted.target not in reached(stream, asked):
                     return None
-                if before and wanted.scope == "memory":
-                    return before[-1].event_id
-                selected = await select(reading, asked, stream, wanted)
-                if selected is None or not selected.anew:
-                    return before[-1].event_id if before else None
-                if digest is not None and digest != digest_of(selected.event):
-                    raise PreviewChangedError("the preview is out of date; nothing was forgotten")
-            if echoes := await self._echoes(scope, stream, selected):
-                async with self._reader.transaction(scope) as reading:
-                    selected = await select(reading, asked, stream, wanted, echoes) or selected
+            if before and wanted.scope == "memory":
+                return before[-1].event_id
+            selected = await self._selector.select(asked, stream, wanted)
+            if selected is None or not selected.anew:
+                return before[-1].event_id if before else None
+            if digest is not None and digest != digest_of(selected.event):
+                raise PreviewChangedError("the preview is out of date; nothing was forgotten")
             versions = [version for each in selected.going.found.values() for version in each.versions]
             event = selected.event.model_copy(update={"topics": await self._topics(scope, versions)})
             expected = None if held else 0  # a stream that is not there cannot be held
@@ -111,17 +108,6 @@ class Forgetter:
         if answer.outcome == "erased":
             raise ErasedError(scope.subject_id)
         return event_id_of(command.command_id, 0)
-
-    async def _echoes(
-        self, scope: Scope, stream: Sequence[StoredEvent], selected: Selected
-    ) -> Mapping[MessageId, TurnId]:
-        """Find what says it too, none where that cannot be read in time: the fence never waits for the vault."""
-        try:
-            async with asyncio.timeout(_ECHOES_S), self._reader.transaction(scope) as connection:
-                return await echoes_of(connection, await self._vault.keyring(scope), stream, selected.going)
-        except (CenotaphError, OSError, TimeoutError) as error:
-            log.warning("echoes_unread", error=type(error).__name__)
-            return {}
 
     async def _topics(self, scope: Scope, versions: Sequence[StoredEvent]) -> tuple[str, ...] | None:
         """Digest what the versions are about, None where one cannot be read: the fence never waits for the vault."""

@@ -1,7 +1,7 @@
 """Forgetting by description, first half: what would go, shown before anything does (R40, R41)."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from hashlib import sha256
 from typing import Literal
 
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from events.bodies import open_bodies
 from events.envelope import StoredEvent, memory_stream
 from events.keyring import Keyring
-from events.log import read_events, read_stream, read_turns
+from events.log import read_events, read_stream
 from events.model import MemoryBody, MemoryId, MessageId, Scope, TurnId
 from events.postgres import Connection, Database
 from events.vault import Vault
@@ -21,8 +21,9 @@ from projections.index import PART as INDEX
 from projections.index import index_bodies, vector_of
 from projections.memories import open_memories
 from services.describing.matcher import Matcher
-from services.forgetting.plan import Going, plan, trace
-from services.forgetting.selection import Wanted, digest_of, reached, select, suppressions_of
+from services.forgetting.plan import trace
+from services.forgetting.selection import Wanted, digest_of, reached, suppressions_of
+from services.forgetting.selector import Selector
 from services.wire.receipts import WholePreview
 
 
@@ -65,6 +66,7 @@ class Previews:
     def __init__(self, reader: Database, vault: Vault, embedder: Embedder, matcher: Matcher) -> None:
         self._reader = reader
         self._vault = vault
+        self._selector = Selector(reader, vault)
         self._embedder = embedder
         self._matcher = matcher
 
@@ -88,17 +90,15 @@ class Previews:
                 if self._matcher.means(score):
                     meant.append(Meant(fact, len(trace(stream, fact.memory_id).versions), score))
         meant.sort(key=lambda each: (-(each.score or 0), each.fact.memory_id))
-        async with self._reader.transaction(scope) as connection:
-            preview = await _preview(connection, stream, meant)
-        return replace(preview, siblings=_known(preview.siblings, stream, scope))
+        return await self._touched(scope, stream, meant)
 
     async def preview_wanted(self, scope: Scope, wanted: Wanted) -> Preview | None:
         """Show what would go with a memory, a message, a session or a kind; None where there is none, or it went."""
         async with self._reader.transaction(scope.person) as connection:
             stream = await read_stream(connection, scope, memory_stream(scope.subject_id))
-            if wanted.scope == "memory" and wanted.target not in reached(stream, scope):
-                return None
-            selected = await select(connection, scope, stream, wanted)
+        if wanted.scope == "memory" and wanted.target not in reached(stream, scope):
+            return None
+        selected = await self._selector.select(scope, stream, wanted)
         if selected is None or not selected.anew:
             return None
         event = selected.event
@@ -118,6 +118,29 @@ class Previews:
                 "select * from ops.count_whole_v1($1, $2)", scope.tenant_id, None if tenants else scope.subject_id
             )
         return WholePreview(scope=what, digest=whole_digest(scope, what), **dict(counts or {}))
+
+    async def _touched(self, scope: Scope, stream: Sequence[StoredEvent], meant: Sequence[Meant]) -> Preview:
+        """Say what forgetting each of these memories takes with it: what `forget` itself would name."""
+        heard = await self._selector.heard(scope) if meant else None
+        chosen = set[MemoryId]()
+        siblings, turns, messages = set[MemoryId](), set[TurnId](), set[MessageId]()
+        for each in meant:
+            selected = await self._selector.select(scope, stream, Wanted("memory", each.fact.memory_id), heard)
+            if selected is not None:
+                chosen |= {*selected.event.memories}
+                siblings |= {*selected.event.orphaned}
+                turns |= {*selected.event.turns}
+                messages |= {*selected.event.messages}
+        named = (
+            sorted(f"{each.fact.memory_id}@{each.fact.version}" for each in meant),
+            chosen,
+            siblings,
+            turns,
+            messages,
+        )
+        digest = sha256("|".join(",".join(sorted(map(str, part))) for part in named).encode()).hexdigest()
+        shown = _known(sorted(siblings - chosen), stream, scope)
+        return Preview(tuple(meant), shown, tuple(sorted(turns)), tuple(sorted(messages)), digest)
 
     async def _vectors(
         self, connection: Connection, keyring: Keyring, facts: Sequence[Fact]
@@ -141,20 +164,3 @@ def _known(memories: Sequence[MemoryId], stream: Sequence[StoredEvent], scope: S
 def whole_digest(scope: Scope, what: str) -> str:
     """Name whose all would go, for a preview to be confirmed with."""
     return sha256(f"{what}|{scope.tenant_id}|{scope.subject_id}".encode()).hexdigest()
-
-
-async def _preview(connection: Connection, stream: Sequence[StoredEvent], meant: Sequence[Meant]) -> Preview:
-    chosen = {each.fact.memory_id for each in meant}
-    siblings: set[MemoryId] = set()
-    turns: set[TurnId] = set()
-    messages: set[MessageId] = set()
-    for memory in chosen:
-        found = trace(stream, memory)
-        tombstone = plan(stream, Going({memory: found}), await read_turns(connection, sorted(found.turns)), ())
-        siblings |= set(tombstone.orphaned) - chosen
-        turns |= set(tombstone.turns)
-        messages |= set(tombstone.messages)
-    named = sorted(f"{each.fact.memory_id}@{each.fact.version}" for each in meant)
-    parts = (named, sorted(map(str, siblings)), sorted(map(str, turns)), sorted(map(str, messages)))
-    digest = sha256("|".join(",".join(part) for part in parts).encode()).hexdigest()
-    return Preview(tuple(meant), tuple(sorted(siblings)), tuple(sorted(turns)), tuple(sorted(messages)), digest)

@@ -1,4 +1,4 @@
-"""Layers and probes in Postgres: bodies, keys, facts, keywords, recent turns, reads."""
+"""Layers and probes in Postgres: bodies, keys, facts, reads."""
 
 import asyncio
 from collections.abc import Sequence
@@ -190,16 +190,6 @@ def table_probes(prober: Database) -> Sequence[TableProbe]:
             versions="select array_agg(distinct version order by version) from facts.memory, asked"
             " where memory_id = any(asked.memories) and status <> 'forgotten'",
             model="facts",
-        ),
-        TableProbe(
-            "recent_turns",
-            prober,
-            "sessions.message",
-            {
-                "messages": "select count(*) from sessions.message, asked"
-                " where message_id = any(asked.messages) and not forgotten"
-            },
-            model="sessions",
         ),
         TableProbe(
             "reads",

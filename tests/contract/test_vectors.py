@@ -459,7 +459,8 @@ async def test_a_rewriting_that_died_is_begun_again_and_an_old_partition_serves_
     partition = partition_of(scope)
     dead = Vectors(milvus, vectors._collection)
     begun = await milvus.write(lambda: dead._begin(partition))
-    await milvus.write(lambda: dead._move(partition, begun))
+    assert begun is not None
+    await milvus.write(lambda: dead._move(partition, next(begun)))
     assert len(await probe.by_ids([rows[0].memory_id])) == 2
     assert len(await vectors.search(scope, rows[0].vector, 10)) == 5
     await vectors.delete(scope, [rows[0].memory_id])

@@ -15,16 +15,19 @@ import traceback
 from events import failpoint
 from ops.composition import Composition
 from ops.embedded import Endpoints
+from ops.ending import Ending
 from ops.logs import configure
-from ops.run import ALL_WORKERS, Running, until_stopped
+from ops.run import ALL_WORKERS, Running
 from ops.settings import Settings, load_settings
 
 
 async def live(settings: Settings, endpoints: Endpoints, announce: int) -> None:
     """Run everything until told to stop."""
+    ending = Ending()
+    ending.take_over()
     async with Running(Composition(settings, endpoints), ALL_WORKERS, door=True) as running:
         os.write(announce, f"up {running.port}\n".encode())
-        await until_stopped()
+        await ending.wait()
 
 
 def be_born(point: str) -> None:

@@ -5,9 +5,11 @@ from datetime import UTC, datetime
 
 import pytest
 
-from events.model import MemoryId, Outcome, Scope
+from events.errors import PreviewChangedError
+from events.model import Kind, MemoryId, Outcome, Scope, Tombstoned
+from services.wire.choices import ForgetPreview
 from services.wire.recall import ContextRequest
-from services.wire.receipts import What
+from services.wire.receipts import MessageOf, ReceiptView, What
 from services.wire.turns import TurnOutcome
 from tests.plant import Plant, planted
 
@@ -131,7 +133,7 @@ async def test_words_from_before_there_was_a_memory_go_with_it(
     plant: Plant, before: str, said: str, word: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A message of which nothing was made, when there was nothing to repeat, is found by the words; others stay."""
-    monkeypatch.setattr("services.forgetting.forget._ECHOES_S", 60)
+    monkeypatch.setattr("services.forgetting.selector._ECHOES_S", 60)
     scope = await plant.person()
     await say(plant, scope, "s1", before)
     await say(plant, scope, "s2", "明天提醒我买面包 / remind me of bread")
@@ -140,3 +142,66 @@ async def test_words_from_before_there_was_a_memory_go_with_it(
     await forgotten(plant, scope, kept[0].memory_id)
     assert word not in (await recent(plant, scope, "s1", "what did we say?"))
     assert "bread" in (await recent(plant, scope, "s2", "what did we say?"))
+
+
+SAID = ("请记住：我喜欢北京烤鸭。", "北京烤鸭")
+
+
+@pytest.mark.parametrize("way", ["memory", "description", "kind", "session", "message"])
+async def test_what_a_preview_counts_is_what_goes_and_one_more_word_of_it_refuses(
+    plant: Plant, way: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Messages found by their words are in preview and digest, and another memory that rests on one is named."""
+    monkeypatch.setattr("services.forgetting.selector._ECHOES_S", 60)
+    scope, backend = await plant.person(), plant.composition.backend
+    await say(plant, scope, "s0", "翻译成英文：我喜欢北京烤鸭")
+    both = "请记住：我的工位在三楼靠窗。翻译成英文：我喜欢北京烤鸭"
+    (desk,) = [each for each in (await say(plant, scope, "s2", both)).verdicts if each.outcome == "accepted"]
+    turn = plant.turn(SAID[0]).model_copy(update={"session_id": "s1"})
+    await plant.rememberer.consider(await plant.placed(scope, turn))
+    await plant.follow()
+    outcome = await backend.catalogue.outcome(scope, turn.turn_id)
+    assert outcome is not None
+    (kept,) = outcome.verdicts
+    what = {
+        "kind": What(kind=Kind.PREFERENCE),
+        "session": What(session_id="s1"),
+        "message": What(message=MessageOf(turn_id=turn.turn_id, message_id="m0")),
+    }.get(way)
+
+    async def preview() -> ForgetPreview:
+        if what is not None:
+            shown = await backend.preview_what(scope, what)
+        elif way == "memory":
+            shown = await backend.preview_memory(scope, kept.memory_id)
+        else:
+            shown = await backend.preview(scope, SAID[1])
+        assert shown is not None
+        return shown
+
+    async def forget(digest: str) -> ReceiptView:
+        if what is not None:
+            receipt = await backend.forget_what(scope, what, digest)
+        elif way == "memory":
+            receipt = await backend.forget(scope, kept.memory_id, digest)
+        else:
+            (receipt,) = (await backend.forget_described(scope, SAID[1], digest)).receipts
+        assert receipt is not None
+        return receipt
+
+    shown = await preview()
+    assert (shown.total, shown.messages, shown.siblings) == (1, 3, (desk.memory_id,))
+    await say(plant, scope, "s3", "翻译成英文：我喜欢北京烤鸭")
+    with pytest.raises(PreviewChangedError):
+        await forget(shown.digest)
+    again = await preview()
+    assert (again.messages, len(again.turns)) == (4, 4)
+    receipt = await forget(again.digest)
+    assert (receipt.memories, receipt.messages) == (1, 4)
+    await plant.follow()
+    assert (await plant.until(scope, receipt.receipt_id)).decision == "deletion_propagated"
+    for session in ("s0", "s1", "s2", "s3"):
+        assert "烤鸭" not in (await recent(plant, scope, session, "what did we say?"))
+    stones = [each.event for each in await plant.stream(scope) if isinstance(each.event, Tombstoned)]
+    assert [stone.orphaned for stone in stones] == [(desk.memory_id,)]
+    assert desk.memory_id in await plant.recalled(scope, "工位在哪里")

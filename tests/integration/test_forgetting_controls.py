@@ -6,7 +6,7 @@ Without these, a receipt that reads "propagated" would prove nothing: each probe
 import asyncio
 import json
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from typing import cast
 from uuid import uuid4
 
@@ -258,6 +258,49 @@ async def test_the_text_under_another_memory_id_keeps_the_receipt_pending(
     assert (await plant.until(scope, receipt)).decision == "deletion_propagated"
 
 
+async def test_the_words_in_another_message_keep_the_receipt_pending(
+    plant: Plant, owned: tuple[Scope, MemoryId], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What was said of it elsewhere, by anybody, is found by its words and destroyed; other and newer messages stay."""
+    scope, memory = owned
+    twice = ("翻译成英文：我喜欢北京烤鸭", f"The user said: {json.dumps(SAID)}")
+    await plant.say(scope, *twice)
+    await plant.say(scope, "What a day!", "好，记住了。")
+    monkeypatch.setattr("services.forgetting.selector._ECHOES_S", 0)
+    receipt = await plant.forget(scope, memory)
+    await plant.follow()
+    await plant.say(scope, "翻译成英文：我喜欢北京烤鸭", at=datetime.now(UTC))
+    shown = await plant.finish(scope, receipt, registry=plant.registry(Idle("recent_turns")))
+    assert shown.decision == "DELETION_PENDING"
+    assert unproven(shown) == {"recent_turns"}
+    (found,) = [each for each in shown.layers if each.layer == "recent_turns"]
+    assert (found.checks["exact_text"], found.checks["neighbours"], found.checks["messages"]) == (2, 1, 0)
+    assert (await plant.until(scope, receipt)).decision == "deletion_propagated"
+    await plant.follow()
+    async with plant.owner() as connection:
+        stand = await connection.fetchval(
+            "select count(*) from sessions.message where subject_id = $1 and not forgotten", scope.subject_id
+        )
+    assert stand == 3
+
+
+async def test_the_words_in_a_turn_nobody_considered_keep_the_receipt_pending(
+    plant: Plant, owned: tuple[Scope, MemoryId]
+) -> None:
+    """What says it and may still become something else is waited for; then it is held, for the person to decide."""
+    scope, memory = owned
+    late = await plant.placed(scope, plant.turn("请记住：我喜欢北京烤鸭。请记住：我的工位在三楼靠窗。"))
+    await plant.follow()
+    receipt = await plant.forget(scope, memory)
+    await plant.follow()
+    shown = await plant.finish(scope, receipt)
+    assert shown.decision == "DELETION_PENDING"
+    assert unproven(shown) == {"recent_turns"}
+    await plant.rememberer.consider(late)
+    await plant.follow()
+    assert (await plant.until(scope, receipt)).decision == "deletion_propagated"
+
+
 @pytest.mark.parametrize("escaped", [True, False])
 async def test_the_text_in_a_dead_letter_keeps_the_receipt_pending(
     plant: Plant, owned: tuple[Scope, MemoryId], escaped: bool
@@ -393,3 +436,26 @@ async def test_the_terms_under_a_stray_id_keep_the_receipt_pending(plant: Plant,
     async with plant.owner() as connection:
         await connection.execute("delete from keywords.entry where memory_id = $1", stray)
     assert (await plant.until(scope, receipt)).decision == "deletion_propagated"
+
+
+async def test_an_erasure_is_carried_out_by_one_at_a_time(plant: Plant, owned: tuple[Scope, MemoryId]) -> None:
+    """Who asks for one that is under way waits, and finds it done; meanwhile it is none to resume."""
+    scope, memory = owned
+    receipt = await plant.forget(scope, memory)
+    await plant.follow()
+    position = (await plant.tombstone(scope, receipt)).position
+    assert position is not None
+    due: list[tuple[bool, bool]] = []
+
+    async def look() -> None:
+        async with plant.owner() as connection:
+            await connection.execute(
+                "update ops.erasure set tried_at = clock_timestamp() - interval '1 hour' where tombstone = $1", receipt
+            )
+        due.append((position in await elsewhere.pending(), position in await finisher.pending()))
+
+    elsewhere, finisher = plant.finisher(), plant.finisher(plant.registry(Restores("reads", look)))
+    stages = await asyncio.gather(*(finisher.finish(position) for _ in range(3)))
+    decisions = [stage.decision for stage in stages if stage is not None]
+    tried = decisions.count("DELETION_PENDING") + ("deletion_propagated" in decisions)
+    assert due == [(True, False)] * tried

@@ -1,7 +1,6 @@
 import asyncio
 import json
-from collections.abc import AsyncIterator, Awaitable, Callable
-from dataclasses import dataclass, field
+from collections.abc import AsyncIterator
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -128,7 +127,7 @@ async def test_a_summary_that_keeps_saying_it_keeps_the_receipt_pending(plant: P
     memory = await plant.remember(scope, "请记住：我的工位在三楼靠窗", "好的。")
     content = (await plant.recalled(scope, "工位"))[memory]
     # a turn that nobody has considered yet: no forget looks at its words
-    await plant.placed(scope, plant.turn(f"帮我写一份说明，写明{content}", "好的。"))
+    late = await plant.placed(scope, plant.turn(f"帮我写一份说明，写明{content}", "好的。"))
     await plant.follow()
     assert await refresh(plant, scope) == "written"
     assert any(content in line for line in await shown(plant, scope))
@@ -144,40 +143,10 @@ async def test_a_summary_that_keeps_saying_it_keeps_the_receipt_pending(plant: P
     pending = await plant.finish(scope, receipt, registry=plant.registry(Idle()))
     assert pending.decision == "DELETION_PENDING"
     assert {layer.layer: layer.state for layer in pending.layers}["summary_store"] == "present"
+    await plant.rememberer.consider(late)
+    await plant.follow()
     assert (await plant.until(scope, receipt)).decision == "deletion_propagated"
     assert not any(content in line for line in await shown(plant, scope))
-
-
-@dataclass
-class Slow:
-    """A drafter that is so slow that something is forgotten while it writes for the first time."""
-
-    meanwhile: Callable[[], Awaitable[object]]
-    drafts: list[str] = field(default_factory=list)
-
-    async def draft(self, tenant: TenantId, material: Material) -> Draft:
-        """Write what the rules find in what there was."""
-        draft = await Rules().draft(tenant, material)
-        self.drafts.append(" ".join(line.text for line in draft.lines))
-        if len(self.drafts) == 1:
-            await self.meanwhile()
-        return draft
-
-
-async def test_a_source_that_is_forgotten_while_the_summary_is_written(plant: Plant) -> None:
-    """14: drafted from what was there, forgotten, then finished: it is drafted anew, and the value is not in it."""
-    scope = await plant.person()
-    memory = await plant.remember(scope, "请记住：我的工位在三楼靠窗", "好的。")
-    await plant.say(scope, "Never send the report before Friday.", "好的。")
-    slow = Slow(lambda: plant.forget(scope, memory))
-    assert await refresh(plant, scope, drafter=slow) == "written"
-    assert ["三楼" in draft for draft in slow.drafts] == [True, False]
-    assert not any("三楼" in line for line in await shown(plant, scope))
-    async with plant.owner() as connection:
-        written = await connection.fetchval(
-            "select count(*) from log.event where type = 'summary_written' and subject_id = $1", scope.subject_id
-        )
-    assert written == 1
 
 
 async def test_of_writers_at_once_one_writes(plant: Plant) -> None:

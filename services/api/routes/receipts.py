@@ -53,7 +53,7 @@ async def forget_one(
     To set a memory aside and be able to take that back, suspend it instead. Follow the receipt at Location.
     """
     if request.memory_id is not None:
-        receipt = await door.backend.forget(scope, request.memory_id)
+        receipt = await door.backend.forget(scope, request.memory_id, request.digest)
     else:
         receipt = await door.backend.forget_what(scope, request, request.digest)
     if receipt is None:

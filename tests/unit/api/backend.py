@@ -213,9 +213,11 @@ class RecordingBackend:
             )
         )
 
-    async def forget(self, scope: Scope, memory_id: MemoryId) -> ReceiptView | None:
-        """Answer a pending receipt."""
+    async def forget(self, scope: Scope, memory_id: MemoryId, digest: str | None = None) -> ReceiptView | None:
+        """Answer a pending receipt, to the digest of the preview only."""
         self._called("forget", scope, memory_id)
+        if digest not in {None, DIGEST}:
+            raise PreviewChangedError("out of date")
         return self._receipt(scope) if memory_id == MEMORY and self._sees(scope) else None
 
     async def preview(self, scope: Scope, description: str, *, reader: TokenRole = TokenRole.AGENT) -> ForgetPreview:

@@ -150,11 +150,12 @@ async def test_only_the_person_moves_a_memory(
 
 
 async def test_forget_and_suspend_by_name(agent: httpx.AsyncClient, backend: RecordingBackend, scope: Scope) -> None:
-    """A session is previewed and forgotten by its name, digest or not; suspending says that it is reversible."""
-    shown = (await agent.post("/v1/forget/preview", json={"session_id": "s1"})).json()
-    assert (shown["total"], shown["digest"]) == (1, DIGEST)
-    for body, status in (({}, 202), ({"digest": DIGEST}, 202), ({"digest": "0" * 64}, 409)):
-        assert (await agent.post("/v1/forget", json={"session_id": "s1", **body})).status_code == status
+    """A memory or a session is previewed and forgotten, by its digest or without; suspending says it is reversible."""
+    for named in ({"session_id": "s1"}, {"memory_id": str(MEMORY)}):
+        shown = (await agent.post("/v1/forget/preview", json=named)).json()
+        assert (shown["total"], shown["digest"]) == (1, DIGEST)
+        for body, status in (({}, 202), ({"digest": DIGEST}, 202), ({"digest": "0" * 64}, 409)):
+            assert (await agent.post("/v1/forget", json={**named, **body})).status_code == status
     for path in ("/v1/forget", "/v1/forget/preview"):
         assert (await agent.post(path, json={"session_id": "unknown"})).status_code == 404
     for word, suspended in (("suspend", True), ("resume", False)):

@@ -2,7 +2,7 @@
 
 import pytest
 
-from services.forgetting.echoes import repeats, sayings_of
+from services.forgetting.echoes import Sayings
 
 
 @pytest.mark.parametrize(
@@ -19,4 +19,4 @@ from services.forgetting.echoes import repeats, sayings_of
 )
 def test_a_text_repeats_what_it_holds_word_for_word(saying: str, text: str, found: bool) -> None:
     """Case, width, script and punctuation do not count; other words, parts of words, denials and short sayings do."""
-    assert repeats(text, sayings_of([saying])) is found
+    assert Sayings.of((), [saying]).within(text) is found
