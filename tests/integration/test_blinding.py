@@ -31,6 +31,7 @@ WRITES = {
     "POST /v1/forget/described",
     "POST /v1/memories/{memory_id}/suspend",
     "POST /v1/memories/{memory_id}/resume",
+    "PUT /v1/memories/{memory_id}/audience",
     "POST /v1/tasks",
     "POST /v1/tasks/{task_id}",
     "POST /v1/exports",
