@@ -390,6 +390,7 @@ class Consent(Answer):
 
     sensitivity: str
     state: str
+    purposes: tuple[str, ...] = ()
 
 
 class Consents(Answer):

@@ -338,9 +338,10 @@ def consents() -> Call[answers.Consents]:
     return Call("GET", "/v1/consents", answers.Consents)
 
 
-def consent(sensitivity: str, *, given: bool) -> Call[answers.Consents]:
+def consent(sensitivity: str, *, given: bool, purpose: str | None) -> Call[answers.Consents]:
     """Give or withdraw consent."""
-    return Call("PUT", f"/v1/consents/{quote(sensitivity, safe='')}", answers.Consents, sent={"given": given})
+    sent = _some(given=given, purpose=purpose)
+    return Call("PUT", f"/v1/consents/{quote(sensitivity, safe='')}", answers.Consents, sent=sent)
 
 
 def suppressions() -> Call[answers.Suppressions]:

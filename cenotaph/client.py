@@ -223,9 +223,9 @@ class Cenotaph:
         """Say of every sensitive class whether it is open."""
         return self._sender.send(calls.consents())
 
-    def consent(self, sensitivity: str, *, given: bool) -> answers.Consents:
-        """Give or withdraw consent to a sensitive class. Takes the role `person`."""
-        return self._sender.send(calls.consent(sensitivity, given=given))
+    def consent(self, sensitivity: str, *, given: bool, purpose: str | None = None) -> answers.Consents:
+        """Give consent to a sensitive class, with a purpose for that alone, or withdraw it. Takes the role `person`."""
+        return self._sender.send(calls.consent(sensitivity, given=given, purpose=purpose))
 
     def suppressions(self) -> answers.Suppressions:
         """List what is not remembered. Takes the role `person`."""
@@ -474,9 +474,9 @@ class AsyncCenotaph:
         """Say of every sensitive class whether it is open."""
         return await self._sender.send(calls.consents())
 
-    async def consent(self, sensitivity: str, *, given: bool) -> answers.Consents:
-        """Give or withdraw consent to a sensitive class. Takes the role `person`."""
-        return await self._sender.send(calls.consent(sensitivity, given=given))
+    async def consent(self, sensitivity: str, *, given: bool, purpose: str | None = None) -> answers.Consents:
+        """Give consent to a sensitive class, with a purpose for that alone, or withdraw it. Takes the role `person`."""
+        return await self._sender.send(calls.consent(sensitivity, given=given, purpose=purpose))
 
     async def suppressions(self) -> answers.Suppressions:
         """List what is not remembered. Takes the role `person`."""

@@ -113,6 +113,7 @@ def _begun_in_a_project(task: Document) -> Document:
 
 
 STEPS: Steps = {
+    ("consent_given", 1): Step(),  # it was for any purpose
     ("accepted", 5): Step(),  # nobody had moved anything
     # nothing was for one assistant or for one purpose
     ("accepted", 4): Step(),

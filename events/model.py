@@ -538,10 +538,15 @@ class Resolved(Event):
 
 
 class ConsentGiven(Event):
-    """The person consents to memories of a sensitive class of R13.8 (`health`, `finance`, …)."""
+    """The person consents to memories of a sensitive class of R13.8 (`health`, `finance`, …).
+
+    With a `purpose` for readers for that one, and for those it was given for before, alone.
+    """
 
     type = "consent_given"
+    schema_version: ClassVar[int] = 2
     sensitivity: str
+    purpose: PurposeId | None = None
 
 
 class ConsentWithdrawn(Event):

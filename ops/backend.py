@@ -313,14 +313,23 @@ class System:
         consents = (await self.chooser.show(scope)).consents
         states = dict.fromkeys(self.chooser.classes, "none")
         states |= dict.fromkeys(consents.given, "given") | dict.fromkeys(consents.withdrawn, "withdrawn")
-        views = (ConsentView(sensitivity=name, state=state) for name, state in sorted(states.items()))
+        purposes = consents.purposes
+        keyring = await self.vault.keyring(scope.person)
+        names = await keyring.outside({each for own in purposes.values() for each in own}) if purposes else {}
+        views = (
+            ConsentView(
+                sensitivity=name, state=state, purposes=tuple(sorted(names[each] for each in purposes.get(name, ())))
+            )
+            for name, state in sorted(states.items())
+        )
         return ConsentPage(consents=tuple(views))
 
-    async def consent(self, scope: Scope, sensitivity: str, *, given: bool) -> ConsentPage:
+    async def consent(self, scope: Scope, sensitivity: str, *, given: bool, purpose: str | None = None) -> ConsentPage:
         """Give consent to a sensitive class, which also confirms what waits for it, or withdraw it."""
-        await self.chooser.consent(scope, sensitivity, _PERSON, given=given)
+        own = (await place_of(self.vault, scope, Bounds(purpose=purpose))).purpose
+        await self.chooser.consent(scope, sensitivity, _PERSON, given=given, purpose=own)
         if given:
-            await self.waiting.confirm_class(scope, sensitivity, _PERSON)
+            await self.waiting.confirm_class(scope, sensitivity, _PERSON, own)
         return await self.consents(scope)
 
     async def suppressions(self, scope: Scope) -> SuppressionPage:

@@ -3,15 +3,15 @@
 Read off the log itself at every decision and every recall, so that a choice holds from its commit on.
 """
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from typing import Final
 
 from events.bodies import Lost, Shredded, open_bodies
 from events.envelope import StoredEvent, memory_stream
 from events.keyring import Keyring
 from events.log import fenced, read_choices
-from events.model import ConsentGiven, ConsentWithdrawn, MemoryId, Scope, SuppressionAsked, SuppressionBody
+from events.model import ConsentGiven, ConsentWithdrawn, MemoryId, PurposeId, Scope, SuppressionAsked, SuppressionBody
 from events.postgres import Connection
 
 SUPPRESSION_PART: Final = "suppression"
@@ -21,10 +21,23 @@ TRAINING: Final = "training"
 
 @dataclass(frozen=True, slots=True)
 class Consents:
-    """The sensitive classes that are open, and those that were open once and are blind now (R22)."""
+    """The sensitive classes that are open, and those that were open once and are blind now (R22).
+
+    `purposes` says of a class that is open for some purposes alone for which.
+    """
 
     given: frozenset[str] = frozenset()
     withdrawn: frozenset[str] = frozenset()
+    purposes: Mapping[str, frozenset[PurposeId]] = field(default_factory=dict)
+
+    def bar(self, sensitivity: str | None, purpose: PurposeId | None) -> bool:
+        """Tell whether a class is open, but not for this purpose."""
+        only = self.purposes.get(sensitivity or "")
+        return only is not None and purpose not in only
+
+    def open_for(self, purpose: PurposeId | None) -> frozenset[str]:
+        """Name the classes that are open for a purpose."""
+        return frozenset(each for each in self.given if not self.bar(each, purpose))
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,14 +50,21 @@ class Choices:
 
 
 def fold_consents(events: Iterable[StoredEvent]) -> Consents:
-    """Let the last word on each class count."""
+    """Let the last word on each class count; purposes that are given one after the other add up."""
     last: dict[str, bool] = {}
+    purposes: dict[str, frozenset[PurposeId]] = {}
     for stored in events:
-        if isinstance(stored.event, ConsentGiven | ConsentWithdrawn):
-            last[stored.event.sensitivity] = isinstance(stored.event, ConsentGiven)
+        event = stored.event
+        if isinstance(event, ConsentGiven | ConsentWithdrawn):
+            last[event.sensitivity] = isinstance(event, ConsentGiven)
+            if isinstance(event, ConsentGiven) and event.purpose is not None:
+                purposes[event.sensitivity] = purposes.get(event.sensitivity, frozenset()) | {event.purpose}
+            else:
+                purposes.pop(event.sensitivity, None)
     return Consents(
         frozenset(name for name, given in last.items() if given),
         frozenset(name for name, given in last.items() if not given),
+        purposes,
     )
 
 

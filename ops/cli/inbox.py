@@ -55,18 +55,19 @@ def consent(
     withdraw: Annotated[
         bool, typer.Option("--withdraw", help="Close the class: its memories are blind at once.")
     ] = False,
+    purpose: Annotated[str | None, typer.Option(help="For readers for this purpose alone.")] = None,
     person: Person,
     json: Json = False,
 ) -> None:
     """Consent to a sensitive class, which also confirms what waits for it, or withdraw that."""
     logs.configure("warning")
     with memory(person, role="person") as own:
-        found = own.consents() if sensitivity is None else own.consent(sensitivity, given=not withdraw)
+        found = own.consents() if sensitivity is None else own.consent(sensitivity, given=not withdraw, purpose=purpose)
     if json:
         print_json(found)
         return
     for each in found.consents:
-        out.print(f"{each.sensitivity:12} {each.state}")
+        out.print(f"{each.sensitivity:12} {each.state:10} {plain(', '.join(each.purposes))}".rstrip())
 
 
 def suppress(

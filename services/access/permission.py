@@ -17,6 +17,7 @@ from events.model import (
     MemoryId,
     NotWritten,
     Origin,
+    PurposeId,
     Reinforced,
     Scope,
     TurnId,
@@ -30,15 +31,16 @@ from services.access.rights import TokenRole
 from services.profile.fields import Closed, shipped_fields
 
 Withheld = Literal["consent_withdrawn", "needs_consent", "suspended"] | Closed
-Why = Literal["consent_withdrawn", "refused", "suspended"]
+Why = Literal["consent_withdrawn", "needs_consent", "refused", "suspended"]
 
 
 @dataclass(frozen=True, slots=True)
 class Permission:
-    """What a reader may see. The person sees everything, marked, so as to decide; an agent what is open."""
+    """What a reader may see. The person sees everything, marked, so as to decide; an agent what is open to it."""
 
     reader: TokenRole
     consents: Consents
+    purpose: PurposeId | None = None
 
     def withheld(self, fact: Fact, body: MemoryBody) -> Withheld | None:
         """Say why an agent may not read a memory version or a held candidate, None where it may."""
@@ -46,6 +48,8 @@ class Permission:
             return "suspended"
         if body.sensitivity in self.consents.withdrawn:
             return "consent_withdrawn"
+        if self.consents.bar(body.sensitivity, fact.purpose if self.reader is TokenRole.PERSON else self.purpose):
+            return "needs_consent"
         # only what was held and never confirmed has a gate, whatever became of it later
         waits = fact.gate is not None and body.sensitivity is not None
         if waits and body.sensitivity not in self.consents.given:
@@ -60,7 +64,7 @@ class Permission:
 
 async def permission_of(connection: Connection, scope: Scope, reader: TokenRole) -> Permission:
     """Read what the person chose; it holds for a reader from its commit on."""
-    return Permission(reader, await read_consents(connection, scope))
+    return Permission(reader, await read_consents(connection, scope), scope.audience.purpose)
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,19 +80,22 @@ class Silence:
 
 
 async def silence_of(connection: Connection, keyring: Keyring, turns: Collection[TurnId]) -> Silence:
-    """Find in some turns of one person what said a memory that was refused or suspended, or whose class was withdrawn.
+    """Find in some turns what said a memory that was refused or suspended, or whose class is closed to the reader.
 
     An answer goes with what it answers, and with the context that was injected into its turn. Read off the log, so that
     it holds from the commit on; a memory that a turn says again was said there too. What is said in a project may
     be a private memory, so all of the person is looked at, however far the reader reaches.
     """
+    purpose = keyring.scope.audience.purpose
     if keyring.scope.reach is None:
-        return await _silence_of(connection, keyring, turns)
+        return await _silence_of(connection, keyring, turns, purpose)
     async with entire(connection, keyring.scope):
-        return await _silence_of(connection, keyring.entire(), turns)
+        return await _silence_of(connection, keyring.entire(), turns, purpose)
 
 
-async def _silence_of(connection: Connection, keyring: Keyring, turns: Collection[TurnId]) -> Silence:
+async def _silence_of(
+    connection: Connection, keyring: Keyring, turns: Collection[TurnId], purpose: PurposeId | None
+) -> Silence:
     scope = keyring.scope
     said = await _said(connection, turns)
     injected = await _injected(connection, scope, turns)
@@ -99,14 +106,16 @@ async def _silence_of(connection: Connection, keyring: Keyring, turns: Collectio
     # a forgotten one takes its messages along, so this concerns only what is refused, which leaves them
     why: dict[MemoryId, Why] = {fact.memory_id: "refused" for fact in facts if fact.status == "forgotten"}
     why |= {fact.memory_id: "suspended" for fact in facts if fact.suspended and fact.memory_id not in why}
-    withdrawn = (await read_consents(connection, scope)).withdrawn
-    if withdrawn:
+    consents = await read_consents(connection, scope)
+    if consents.withdrawn or consents.purposes:
         standing = [fact for fact in facts if fact.status not in {"forgotten", "expired"}]
         opened = await open_memories(connection, keyring, standing)
         for fact in standing:
             body = opened.get(fact.event_id)
-            if isinstance(body, MemoryBody) and body.sensitivity in withdrawn:
+            if isinstance(body, MemoryBody) and body.sensitivity in consents.withdrawn:
                 why[fact.memory_id] = "consent_withdrawn"
+            elif isinstance(body, MemoryBody) and consents.bar(body.sensitivity, purpose):
+                why[fact.memory_id] = "needs_consent"
     messages: dict[UUID, Why] = {}
     answered: dict[UUID, Why] = {turn: why[memory] for turn, memory in injected if memory in why}
     for turn, memory, cited in said:

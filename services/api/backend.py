@@ -193,7 +193,7 @@ class Backend(Protocol):
         """Say of every sensitive class whether it is open."""
         ...
 
-    async def consent(self, scope: Scope, sensitivity: str, *, given: bool) -> ConsentPage:
+    async def consent(self, scope: Scope, sensitivity: str, *, given: bool, purpose: str | None = None) -> ConsentPage:
         """Give consent to a sensitive class, which also confirms what waits for it, or withdraw it.
 
         Raises:

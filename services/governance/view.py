@@ -7,7 +7,19 @@ from typing import NamedTuple
 
 from pydantic import Field
 
-from events.model import PRIVATE, Audience, Frozen, Kind, MemoryBody, MemoryId, Outcome, Suppression, Turn, TurnId
+from events.model import (
+    PRIVATE,
+    Audience,
+    Frozen,
+    Kind,
+    MemoryBody,
+    MemoryId,
+    Outcome,
+    PurposeId,
+    Suppression,
+    Turn,
+    TurnId,
+)
 from services.governance.policy import Policy
 from services.governance.reasons import Reason
 
@@ -52,9 +64,10 @@ class View(Frozen):
 
     `suppressions` are those of this turn; `described` says, by the content of a candidate, how much it is about what
     the person said earlier not to remember (`aboutness`). `consents` names the sensitive classes the person opened,
-    `withdrawn` those they closed again; `alike` says, by the content of a candidate without a semantic key, how close
-    the memories are that it may correct (`renewal`); `counts` says how many living memories of a kind there are.
-    `owners` names the business systems that own semantic keys (R14); every other key is the person's.
+    `withdrawn` those they closed again, `purposes` for which purposes alone one is open; `alike` says, by the content
+    of a candidate without a semantic key, how close the memories are that it may correct (`renewal`); `counts` says how
+    many living memories of a kind there are. `owners` names the business systems that own semantic keys (R14); every
+    other key is the person's.
     `forgotten` are the topics (`topic_basis`) of this turn that were forgotten after it was said.
     """
 
@@ -66,6 +79,7 @@ class View(Frozen):
     alike: dict[str, dict[MemoryId, float]] = Field(default_factory=dict)
     consents: frozenset[str] = frozenset()
     withdrawn: frozenset[str] = frozenset()
+    purposes: dict[str, frozenset[PurposeId]] = Field(default_factory=dict)
     counts: dict[Kind, int] = Field(default_factory=dict)
     forgotten: frozenset[str] = frozenset()
     owners: dict[str, str] = Field(default_factory=dict)

@@ -106,7 +106,7 @@ class Opening:
         Whether an agent may see a memory changes the scale of the others, so what only its body tells is opened too.
         """
         unopened = [key for key in ranked if key not in self._bodies]
-        if wanted is None or self._permission.consents.withdrawn:
+        if wanted is None or self._permission.consents.withdrawn or self._permission.consents.purposes:
             return unopened
         unsure = [key for key in unopened if facts[key].gate is not None]
         place = {key: at for at, key in enumerate(ranked)}

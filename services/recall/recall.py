@@ -113,7 +113,8 @@ class Recall:
             wanted: how many of the best are opened (None: every candidate).
         """
         keyring, present = await asyncio.gather(self._vault.keyring(scope), self._present(scope))
-        moment, permission = present.moment, Permission(TokenRole.AGENT, present.consents)
+        moment = present.moment
+        permission = Permission(TokenRole.AGENT, present.consents, scope.audience.purpose)
         key = self._key(scope, query, kinds, moment)
         kept = self._cache.recall(key) if moment.settled else None
         sought = kept or await self._sought(keyring, query, present)

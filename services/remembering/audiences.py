@@ -1,10 +1,11 @@
 """Which readers the candidates of a turn are for: from the turn's credential, the rules, and the projects they name."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from events.envelope import StoredEvent
 from events.keyring import Keyring
 from events.model import PRIVATE, Audience, Candidate, ProjectId, TurnFinalized
+from projections.choices import Consents
 from services.governance.audience import audience_of, named_project, scoped
 from services.profile.fields import Fields, classified
 
@@ -31,4 +32,14 @@ async def audiences_of(
         audience = audience_of(candidate, said, named)
         own = known.get(said.project) if said.project is not None and audience.project == said.project else None
         found[scoped(candidate, own)] = audience
+    return found
+
+
+def consented(candidates: Mapping[Candidate, Audience], consents: Consents) -> dict[Candidate, Audience]:
+    """Bind what is of a class that the person opened for one purpose alone to that purpose, where none was named."""
+    found = {}
+    for candidate, audience in candidates.items():
+        purposes = consents.purposes.get(candidate.sensitivity or "", frozenset())
+        alone = next(iter(purposes)) if len(purposes) == 1 and audience.purpose is None else audience.purpose
+        found[candidate] = audience.model_copy(update={"purpose": alone})
     return found

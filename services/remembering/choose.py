@@ -12,6 +12,7 @@ from events.model import (
     ConsentWithdrawn,
     Event,
     MemoryId,
+    PurposeId,
     Scope,
     SuppressionAsked,
     SuppressionBody,
@@ -52,17 +53,27 @@ class Chooser:
         async with self._reader.transaction(scope) as connection:
             return await open_choices(connection, keyring)
 
-    async def consent(self, scope: Scope, sensitivity: str, actor: str, *, given: bool) -> None:
+    async def consent(
+        self, scope: Scope, sensitivity: str, actor: str, *, given: bool, purpose: PurposeId | None = None
+    ) -> None:
         """Give or withdraw consent to a sensitive class; saying it again changes nothing.
 
+        Given for a purpose it holds for that one, and for those it was given for one by one before, and for no other.
+
         Raises:
-            BadInputError: the policy knows no such class.
+            BadInputError: the policy knows no such class, or a purpose is named where none can be.
         """
         if sensitivity not in self.classes:
             raise BadInputError(f"no such class; known are {', '.join(sorted(self.classes))}")
+        if purpose is not None and (not given or sensitivity == TRAINING):
+            raise BadInputError("a purpose is named where consent to a sensitive class is given, and nowhere else")
         consents = (await self.show(scope)).consents
-        if sensitivity not in (consents.given if given else consents.withdrawn):
-            event = ConsentGiven(sensitivity=sensitivity) if given else ConsentWithdrawn(sensitivity=sensitivity)
+        said = consents.open_for(purpose) if given else consents.withdrawn
+        if given and (purpose is None) == (sensitivity in consents.purposes):
+            said -= {sensitivity}  # open for other purposes, or for more
+        if sensitivity not in said:
+            withdrawn = ConsentWithdrawn(sensitivity=sensitivity)
+            event = ConsentGiven(sensitivity=sensitivity, purpose=purpose) if given else withdrawn
             await self._append(scope, actor, event)
 
     async def suppress(self, scope: Scope, description: str, actor: str) -> MemoryId:

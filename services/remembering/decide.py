@@ -23,6 +23,7 @@ from events.model import (
     Superseded,
     TurnId,
 )
+from projections.choices import Consents
 from services.governance.gates.worth import worth_of
 from services.governance.judge import GATES, Gate, Living, Ruling, View, Writing, judge
 from services.governance.reasons import Reason
@@ -92,7 +93,9 @@ def decide(
     waiting = list(held)
     for proposed, audience in candidates.items():
         candidate = classified(proposed, view.policy.profile)
-        own = view.model_copy(update={"living": tuple(each for each in view.living if each.audience == audience)})
+        met = tuple(each for each in view.living if each.audience == audience)
+        consents = Consents(view.consents, purposes=view.purposes).open_for(audience.purpose)
+        own = view.model_copy(update={"living": met, "consents": consents})
         same = [each for each in waiting if each.audience == audience]
         decision = replace(_one(candidate, own, same, new_id(), gates), audience=audience)
         decisions.append(decision)

@@ -11,7 +11,7 @@ from events.envelope import Command, NewEvent, Part, StoredEvent, memory_stream
 from events.errors import BadInputError, ConcurrencyError
 from events.keyring import Keyring
 from events.log import EventLog, read_command, read_stream
-from events.model import MEMORY_PART, CommandId, Event, MemoryBody, MemoryId, Resolved, Scope, Verified
+from events.model import MEMORY_PART, CommandId, Event, MemoryBody, MemoryId, PurposeId, Resolved, Scope, Verified
 from events.postgres import Database
 from events.vault import Vault
 from projections.changes import Fact, fold, within
@@ -86,15 +86,17 @@ class Inbox:
                 found.append(Waiting(each.fact, "recheck"))
         return sorted(found, key=lambda each: (each.fact.recorded_at, each.fact.memory_id), reverse=True)
 
-    async def confirm(self, scope: Scope, waiting: MemoryId, actor: str) -> Settled | None:
+    async def confirm(
+        self, scope: Scope, waiting: MemoryId, actor: str, purpose: PurposeId | None = None
+    ) -> Settled | None:
         """Make a held candidate a memory, let one of several in conflict stand, or say that a memory still holds.
 
-        None where there is none such.
+        None where there is none such. With a `purpose`, what was held for none becomes a memory for that one alone.
 
         Raises:
             BadInputError: it was refused.
         """
-        return await self._settle(scope, waiting, actor, "confirm")
+        return await self._settle(scope, waiting, actor, "confirm", purpose)
 
     async def refuse(self, scope: Scope, waiting: MemoryId, actor: str) -> Settled | None:
         """Drop a held candidate with its content; the messages it came from stay. None where there is none such.
@@ -104,22 +106,30 @@ class Inbox:
         """
         return await self._settle(scope, waiting, actor, "refuse")
 
-    async def confirm_class(self, scope: Scope, sensitivity: str, actor: str) -> int:
-        """Confirm everything that waits for consent to a sensitive class; return how much that was."""
+    async def confirm_class(self, scope: Scope, sensitivity: str, actor: str, purpose: PurposeId | None = None) -> int:
+        """Confirm everything that waits for consent to a sensitive class, for a purpose; return how much that was."""
         keyring = await self._vault.keyring(scope)
         waits = [
             each.fact.memory_id
             for each in (await self._moment(keyring)).opened
-            if each.fact.status == "held" and each.fact.reason in _CONSENT and each.body.sensitivity == sensitivity
+            if each.fact.status == "held"
+            and each.fact.reason in _CONSENT
+            and each.body.sensitivity == sensitivity
+            and (purpose is None or each.fact.purpose in {None, purpose})
         ]
         confirmed = 0
         for memory in waits:
             with suppress(BadInputError):  # refused meanwhile: that word on it stands
-                confirmed += await self.confirm(scope, memory, actor) is not None
+                confirmed += await self.confirm(scope, memory, actor, purpose) is not None
         return confirmed
 
     async def _settle(
-        self, scope: Scope, waiting: MemoryId, actor: str, what: Literal["confirm", "refuse"]
+        self,
+        scope: Scope,
+        waiting: MemoryId,
+        actor: str,
+        what: Literal["confirm", "refuse"],
+        purpose: PurposeId | None = None,
     ) -> Settled | None:
         """Decide under the version of the stream that was read, again where somebody else wrote meanwhile."""
         settling = CommandId(uuid5(waiting, "settle"))
@@ -134,7 +144,7 @@ class Inbox:
                 return _settled_before(known, what)
             if own is None or (own.fact.status not in {"held", "in_conflict"} and not _wants_recheck(own)):
                 return None
-            settlement = _settlement(own, moment, what)
+            settlement = _settlement(own, moment, what, purpose)
             events = await self._sealed(keyring, settlement)
             stream = memory_stream(scope.subject_id)
             try:
@@ -182,7 +192,9 @@ def _rechecking(own: Opened) -> CommandId:
     return CommandId(uuid5(own.fact.memory_id, f"verify|{own.fact.version}|{own.fact.lease_ended_at}"))
 
 
-def _settlement(own: Opened, moment: _Moment, what: Literal["confirm", "refuse"]) -> Settlement:
+def _settlement(
+    own: Opened, moment: _Moment, what: Literal["confirm", "refuse"], purpose: PurposeId | None
+) -> Settlement:
     if own.fact.status == "current":
         if what == "refuse":
             raise BadInputError("it is a memory: say what holds now, or forget it")
@@ -197,7 +209,7 @@ def _settlement(own: Opened, moment: _Moment, what: Literal["confirm", "refuse"]
         raise BadInputError(
             "a business system owns what this is about, and only it changes it; refuse it, or ask there"
         )
-    return confirm(own, moment.stream, moment.opened)
+    return confirm(own, moment.stream, moment.opened, purpose)
 
 
 def _carries(event: Event) -> bool:

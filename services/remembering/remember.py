@@ -37,7 +37,7 @@ from services.extraction.extractor import Extracted, Extractor
 from services.extraction.facts import is_of_system, stated
 from services.governance.judge import GATES, Gate, Living, View
 from services.governance.policy import Policy
-from services.remembering.audiences import audiences_of
+from services.remembering.audiences import audiences_of, consented
 from services.remembering.closing import open_proposals
 from services.remembering.decide import Decision, Held, aftermath_of, counts_of, decide, events_of
 from services.remembering.described import described
@@ -196,12 +196,13 @@ class Rememberer:
         candidates = await audiences_of(keyring, stored, extraction.candidates, self._policy.profile)
         tags = {tag for candidate in candidates if (tag := tag_of(keyring, candidate)) is not None}
         async with self._reader.transaction(stored.scope) as connection:
+            choices = await open_choices(connection, keyring)
+            candidates = consented(candidates, choices.consents)
             state = await snapshot(connection, keyring, tags)
             facts = [fact for fact in state.facts.values() if fact.status in LIVING]
             bodies = await open_memories(connection, keyring, facts)
             pairs = comparable(candidates, facts, bodies)
             near = await open_vectors(connection, keyring, [fact for _, fact in pairs], self._embedder.model_id)
-            choices = await open_choices(connection, keyring)
             counts = await count_living(connection, stored.scope)
             # behind the version: a tombstone that comes later makes the append lose
             forgotten = await forgotten_since(connection, keyring, stored.said_at, candidates)
@@ -239,6 +240,7 @@ class Rememberer:
             alike=await measured(pairs, near, vectors),
             consents=choices.consents.given,
             withdrawn=choices.consents.withdrawn,
+            purposes=dict(choices.consents.purposes),
             counts=counts,
             policy=self._policy,
             forgotten=forgotten,

@@ -13,6 +13,7 @@ from events.model import (
     MemoryBody,
     MemoryId,
     NotWritten,
+    PurposeId,
     Resolved,
     Superseded,
     Tombstoned,
@@ -44,16 +45,20 @@ class Settlement:
     body: MemoryBody | None = None
 
 
-def confirm(own: Opened, stream: Sequence[StoredEvent], living: Iterable[Opened]) -> Settlement:
+def confirm(
+    own: Opened, stream: Sequence[StoredEvent], living: Iterable[Opened], purpose: PurposeId | None = None
+) -> Settlement:
     """Make a held candidate the next version of what it contradicts, a memory of its own, or one with its like.
 
     Args:
         own: what is held.
         stream: the person's memory stream.
         living: everything that lives at this moment.
+        purpose: for which the person consents to it, where it is for none yet.
     """
     held, body = own.fact, own.body
-    others = [each for each in living if each.fact.status != "held" and each.fact.audience == held.audience]
+    audience = held.audience.model_copy(update={"purpose": held.purpose or purpose})
+    others = [each for each in living if each.fact.status != "held" and each.fact.audience == audience]
     same = [each for each in others if says_the_same(body, each.body)]
     if same:
         kept = max(same, key=lambda each: each.fact.occurred_at).fact
@@ -70,7 +75,7 @@ def confirm(own: Opened, stream: Sequence[StoredEvent], living: Iterable[Opened]
         importance=_importance(stream, held.memory_id),
         cites=held.cites,
         explicit=True,
-        audience=held.audience,
+        audience=audience,
     )
     before = [Superseded(memory_id=memory, version=version - 1, by_version=version)] if against else []
     settled = {held.memory_id, *(fact.memory_id for fact in against if fact.status == "in_conflict")} - {memory}

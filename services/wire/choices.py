@@ -7,14 +7,18 @@ from pydantic import Field
 from events.model import Frozen, MemoryId
 from services.wire.memories import MemoryView
 from services.wire.request import Request
-from services.wire.text import Query
+from services.wire.text import OutsideId, Query
 
 
 class ConsentView(Frozen):
-    """A sensitive class: open (`given`), never asked for (`none`), or closed again (`withdrawn`)."""
+    """A sensitive class: open (`given`), never asked for (`none`), or closed again (`withdrawn`).
+
+    With `purposes` it is open for these alone.
+    """
 
     sensitivity: str
     state: Literal["given", "none", "withdrawn"]
+    purposes: tuple[str, ...] = ()
 
 
 class ConsentPage(Frozen):
@@ -24,9 +28,10 @@ class ConsentPage(Frozen):
 
 
 class ConsentRequest(Request):
-    """Open a sensitive class, or close it."""
+    """Open a sensitive class, for readers for a purpose alone where one is named, or close it."""
 
     given: Annotated[bool, Field(strict=True)]
+    purpose: OutsideId | None = None
 
 
 class DescribeRequest(Request):

@@ -4,10 +4,12 @@ from collections.abc import AsyncIterator
 import pytest
 
 from events.errors import BadInputError, PreviewChangedError
-from events.model import MemoryId, Resolved, Scope
+from events.model import PRIVATE, MemoryId, Resolved, Scope
 from services.governance.policy import shipped_policy
 from services.wire.inbox import InboxEntry, SettledView
 from services.wire.memories import MemoryStatus
+from services.wire.names import Bounds
+from services.wire.recall import ContextRequest, RecallRole
 from services.wire.receipts import MessageOf, What
 from tests.plant import START, Plant, planted
 
@@ -119,6 +121,36 @@ async def test_consent_to_a_class_confirms_what_waits_for_it_and_nothing_else(pl
     await plant.composition.backend.consent(scope, "health", given=True)
     assert list(await kept(plant, scope)) == [health]
     assert [each.memory_id for each in await waits(plant, scope)] == [money]
+
+
+async def test_consent_for_a_purpose_opens_a_class_for_that_alone(plant: Plant) -> None:
+    """What waited, what comes and what was there is read for that purpose; for another, or none, it is closed."""
+    backend, person = plant.composition.backend, await plant.person()
+    agent = person.within(PRIVATE)
+    coaching, marketing = [
+        await backend.bound(person, Bounds(purpose=each)) for each in ("health coaching", "marketing")
+    ]
+    there = await plant.remember(agent, "请记住我对虾过敏。", "好的。")
+    held = await hold(plant, agent, "我对花生过敏", "好的。")
+    for _ in range(2):
+        page = await backend.consent(person, "health", given=True, purpose="Health Coaching")
+        opened = {each.sensitivity: (each.state, each.purposes) for each in page.consents}
+        assert (opened["health"], opened["finance"]) == (("given", ("health coaching",)), ("none", ()))
+    (later,) = (await plant.say(agent, "我对芒果过敏", "好的。")).verdicts
+    waiting = await hold(plant, marketing, "我对牛奶过敏", "好的。")
+    query = "虾 花生 芒果 牛奶 过敏"
+    assert set(await plant.recalled(coaching, query)) == {there, held, later.memory_id}
+    assert await plant.recalled(marketing, query) == await plant.recalled(agent, query) == {}
+    assert [each.memory_id for each in await waits(plant, person)] == [waiting]
+    recent = ContextRequest(query="你好", role=RecallRole.CHAT, session_id="s1", token_budget=3000)
+    assert not [word for word in ("虾", "花生", "芒果") if word in (await backend.context(agent, recent)).text]
+    await backend.consent(person, "health", given=True, purpose="marketing")
+    assert set(await plant.recalled(marketing, query)) == {there, waiting}
+    await hold(plant, agent, "我对海鲜过敏", "好的。")  # for which of the two it would be nobody said
+    await backend.consent(person, "health", given=True)
+    assert there in await plant.recalled(agent, query)
+    assert not {held, later.memory_id, waiting} & set(await plant.recalled(agent, query))
+    assert "花生" in (await backend.context(agent, recent)).text
 
 
 async def test_withdrawing_consent_blinds_at_once(plant: Plant) -> None:

@@ -23,7 +23,11 @@ from services.wire.choices import (
 router = APIRouter(tags=["choices"], responses=problems(*ANY_PROBLEMS, HTTPStatus.UNPROCESSABLE_ENTITY))
 
 _DESCRIPTIONS: Examples = {"zh": {"description": "我玩什么游戏"}, "en": {"description": "anything about my job search"}}
-_CONSENTS: Examples = {"given": {"given": True}, "withdrawn": {"given": False}}
+_CONSENTS: Examples = {
+    "given": {"given": True},
+    "given for a purpose (zh)": {"given": True, "purpose": "健康指导"},
+    "withdrawn": {"given": False},
+}
 
 
 @router.get("/v1/consents")
@@ -44,7 +48,7 @@ async def consent(
     door: TheDoor,
 ) -> ConsentPage:
     """Open a sensitive class, which confirms what waits for it, or close it: its memories are blind at once."""
-    return await door.backend.consent(scope, sensitivity, given=request.given)
+    return await door.backend.consent(scope, sensitivity, given=request.given, purpose=request.purpose)
 
 
 @router.get("/v1/suppressions")

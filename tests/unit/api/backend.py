@@ -333,9 +333,9 @@ class RecordingBackend:
         self._called("consents", scope)
         return ConsentPage(consents=(ConsentView(sensitivity="health", state="none"),))
 
-    async def consent(self, scope: Scope, sensitivity: str, *, given: bool) -> ConsentPage:
+    async def consent(self, scope: Scope, sensitivity: str, *, given: bool, purpose: str | None = None) -> ConsentPage:
         """Open or close it."""
-        self._called("consent", scope, sensitivity, given)
+        self._called("consent", scope, sensitivity, given, *([purpose] if purpose else ()))
         state: Literal["given", "withdrawn"] = "given" if given else "withdrawn"
         return ConsentPage(consents=(ConsentView(sensitivity=sensitivity, state=state),))
 

@@ -197,7 +197,7 @@ SAMPLES: tuple[tuple[Event, tuple[Part, ...]], ...] = (
         Restored(backup_id=fixed(80), origin="cenotaph/log", size=41, root="cd" * 32, taken_at=AT, tombstones=2),
         (),
     ),
-    (ConsentGiven(sensitivity="health"), ()),
+    (ConsentGiven(sensitivity="health", purpose=AUDIENCE.purpose), ()),
     (ConsentWithdrawn(sensitivity="health"), ()),
     (
         SuppressionAsked(suppression_id=MEMORY, cites=(ASKED,)),

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 import services.recall.opening as module
 from events.bodies import Shredded
 from events.keyring import Keyring
-from events.model import Assertion, EventId, Evidence, KeyId, Kind, MemoryBody, MemoryId, MessageId, TurnId
+from events.model import Assertion, EventId, Evidence, KeyId, Kind, MemoryBody, MemoryId, MessageId, PurposeId, TurnId
 from events.postgres import Connection
 from projections.changes import Fact, State
 from projections.choices import Consents
@@ -86,11 +86,21 @@ async def opened(
         return *await opening.open(NOTHING, facts, relevance, wanted), asked
 
 
+HEALTH = frozenset({"health"})
+
+
 @settings(max_examples=60, suppress_health_check=[HealthCheck.too_slow], deadline=None)
 @given(
     candidates(),
     st.sampled_from(sorted(PRESETS)),
-    st.sampled_from([Consents(), Consents(withdrawn=frozenset({"health"})), Consents(given=frozenset({"health"}))]),
+    st.sampled_from(
+        [
+            Consents(),
+            Consents(withdrawn=HEALTH),
+            Consents(given=HEALTH),
+            Consents(given=HEALTH, purposes={"health": frozenset({PurposeId(UUID(int=8))})}),
+        ]
+    ),
     st.integers(1, 10),
 )
 async def test_the_best_are_the_same_however_many_are_opened(
