@@ -177,9 +177,10 @@ async def test_the_inbox_is_settled_by_the_person(person: httpx.AsyncClient, bac
 
 async def test_consents_and_suppressions(person: httpx.AsyncClient, backend: RecordingBackend) -> None:
     """A class is opened and closed; a suppression is made, listed and lifted."""
-    assert (await person.get("/v1/consents")).json()["consents"] == [{"sensitivity": "health", "state": "none"}]
+    health = {"sensitivity": "health", "purposes": []}
+    assert (await person.get("/v1/consents")).json()["consents"] == [{**health, "state": "none"}]
     opened = await person.put("/v1/consents/health", json={"given": True})
-    assert opened.json()["consents"] == [{"sensitivity": "health", "state": "given"}]
+    assert opened.json()["consents"] == [{**health, "state": "given"}]
     assert (await person.put("/v1/consents/health", json={"given": "yes"})).status_code == 422
     made = (await person.post("/v1/suppressions", json={"description": "my job search"})).json()
     assert made == {"suppression_id": str(MEMORY), "description": "my job search"}
