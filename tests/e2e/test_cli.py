@@ -148,6 +148,7 @@ def test_remember_recall_forget(up: Up) -> None:
     (receipt,) = [json.loads(line) for line in ok(up.env, "receipts", "list", "--json").splitlines()]
     assert receipt["memory_id"] == cited[1]
     assert "signature verified" in ok(up.env, "receipts", "show", receipt["receipt_id"])
+    assert "read_path" in ok(up.env, "receipts", "watch", receipt["receipt_id"])
 
 
 def test_forgetting_asks_first(up: Up) -> None:

@@ -84,7 +84,13 @@ class Lives:
     async def call(
         self, method: str, path: str, body: dict[str, Any] | None = None, token: str = "", *, wanted: Sequence[int] = ()
     ) -> dict[str, Any]:
-        """Ask until there is an answer, over as many lives as it takes."""
+        """Ask until there is an answer in JSON, over as many lives as it takes."""
+        return dict((await self.ask(method, path, body, token, wanted=wanted)).json())
+
+    async def ask(
+        self, method: str, path: str, body: dict[str, Any] | None = None, token: str = "", *, wanted: Sequence[int] = ()
+    ) -> httpx.Response:
+        """Ask until there is an answer, whatever it holds."""
         headers = {"Authorization": f"Bearer {token}"}
         async with asyncio.timeout(_PATIENCE_S):
             while True:
@@ -96,7 +102,7 @@ class Lives:
                     await asyncio.sleep(0.02)
                     continue
                 if answer.is_success or answer.status_code in wanted:
-                    return dict(answer.json())
+                    return answer
                 assert answer.status_code == httpx.codes.SERVICE_UNAVAILABLE, answer.text
                 await asyncio.sleep(0.05)
 

@@ -30,10 +30,11 @@ STREAM = (Needle("霜叶渔歌"), Needle(f"maple{TAG}"))
 REFUSED = (Needle("墨痕竹影"), Needle(f"inkwell{TAG}"))
 QUERY = (Needle("云帆鹤汀"), Needle(f"heron{TAG}"))
 TASK = (Needle("松涛晚照"), Needle(f"pinewave{TAG}"))
+DOORS = (Needle("竹露荷风"), Needle(f"bamboo{TAG}"))
 SECRET = (Needle(f"hunter2{TAG}"),)
 LAYER = (Needle(f"layer-at-{TAG}"), Needle(f"bearer-{TAG}"))
-NAMES = tuple(Needle(f"{kind}-{TAG}") for kind in ("person", "session", "turn", "message", "task"))
-EVERYTHING = (*HTTP, *STREAM, *REFUSED, *QUERY, *TASK, *SECRET, *NAMES)
+NAMES = tuple(Needle(f"{kind}-{TAG}") for kind in ("person", "session", "turn", "message", "task", "fact", "project"))
+EVERYTHING = (*HTTP, *STREAM, *REFUSED, *QUERY, *TASK, *DOORS, *SECRET, *NAMES)
 
 
 @pytest.fixture
@@ -96,6 +97,47 @@ async def summed_up(held: Lives, house: House, token: str) -> None:
             if await connection.fetchval("select count(*) from log.event where type = 'summary_written'"):
                 return
     raise AssertionError("no summary was written in twenty turns")
+
+
+async def went_through(held: Lives, house: House, token: str, memory: str) -> None:
+    """Say it at every other door: a wish, a consent, what is held, a system's fact, a project, an export, each look."""
+    zh, en = (needle.text for needle in DOORS)
+    tokens = {}
+    for role, bound in (("person", {}), ("agent", {"project": f"project-{TAG}"})):
+        asked = {"subject": f"person-{TAG}", "role": role} | bound
+        tokens[role] = (await held.call("POST", "/v1/tokens", asked, house.key))["token"]
+    person = tokens["person"]
+    system = await house.composition.register_system(house.tenant, "crm", frozenset({"membership.tier"}))
+    asked = {"subject": f"person-{TAG}", "role": "system"}
+    stating = (await held.call("POST", "/v1/tokens", asked, system))["token"]
+    fact = {"fact_id": f"fact-{TAG}", "key": "membership.tier", "value": zh, "content": f"{zh} {en}"}
+    await held.call("POST", "/v1/facts", fact | {"occurred_at": "2026-03-01T09:30:00+08:00"}, stating)
+    await held.call("POST", "/v1/suppressions", {"description": f"anything about {en}, {zh}"}, person)
+    await held.call("PUT", "/v1/consents/health", {"given": True}, person)
+    for name, said, by in (
+        ("allergy", f"我对{zh}过敏。I am allergic to {en}.", token),
+        ("later", f"以后别记我的{zh}。From now on don't remember my {en}.", token),
+        ("bound", f"请记住：这个项目用{zh}。Remember: this project uses {en}.", tokens["agent"]),
+    ):
+        await held.call("POST", "/v1/turns", turn(name, said, f"{en} / {zh}"), by)
+        await considered(held, by, name)
+    for path in (
+        *("/v1/inbox", "/v1/profile", "/v1/consents", "/v1/suppressions", "/v1/memories", "/v1/receipts"),
+        *(f"/v1/memories/{memory}{part}" for part in ("", "/explain", "/where")),
+    ):
+        await held.ask("GET", path, token=person)
+    context = await held.call("POST", "/v1/context", {"query": f"{zh} {en}", "role": "chat"}, tokens["agent"])
+    await held.ask("GET", f"/v1/traces/{context['context_id']}", token=person)
+    await held.call("POST", "/v1/forget/preview", {"description": f"{zh} {en}"}, person)
+    for word in ("suspend", "resume"):
+        await held.call("POST", f"/v1/memories/{memory}/{word}", token=person)
+    exported = await held.ask("POST", "/v1/exports", {"purpose": "download"}, person)
+    assert HTTP[0].text in exported.text
+    bad = {"description": zh, "digest": en}
+    await held.call("POST", "/v1/forget/described", bad, person, wanted=(422,))
+    measured = (await held.ask("GET", "/metrics", token=person)).text
+    assert "cenotaph_" in measured
+    assert not [needle for needle in EVERYTHING if needle.text in measured]
 
 
 async def letter(house: House) -> str:
@@ -187,6 +229,7 @@ async def test_no_word_lies_in_any_file(house: House, monkeypatch: pytest.Monkey
         assert await client.xlen(TURNS) == 0
         memory = kept[0][0]["memory_id"]
         await worked(held, house.key, memory)
+        await went_through(held, house, token, memory)
         await summed_up(held, house, token)
         sealed = await ciphertexts(house, memory)
         assert len(sealed) == 5  # the memory, its index part, both messages, the fact of a task that rests on it

@@ -1,5 +1,7 @@
 """Layers of other applications: covered by receipts, caught where they lie, not believed where they are not seen."""
 
+import asyncio
+import sys
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime
 from pathlib import Path
@@ -259,6 +261,28 @@ async def test_the_conformance_test_tells_who_keeps_the_contract(plant: Plant, m
         there.held = {str(memory)}
         found = await outcomes(plant, there, memory)
     assert (len(found), sum(each is not None for each in found.values())) == (10, wrong), found
+
+
+@pytest.mark.parametrize(("mood", "code"), [("honest", 0), ("lying", 1)])
+async def test_anybody_runs_the_conformance_test_against_their_own_endpoint(
+    plant: Plant, tmp_path: Path, mood: Mood, code: int
+) -> None:
+    """The command needs an address, an id it may erase and the keys of the data directory, and nothing that runs."""
+    async with application(public(plant), mood) as there:
+        memory = MemoryId(uuid4())
+        there.held = {str(memory)}
+        held = ("--held", str(memory), "--tenant-id", str(plant.tenant), "--subject-id", str(uuid4()))
+        data, bearer = plant.composition.settings.data, tmp_path / "bearer"
+        bearer.write_text(BEARER, encoding="ascii")
+        bearer.chmod(0o600)
+        process = await asyncio.create_subprocess_exec(
+            *(sys.executable, "-c", "from cenotaph.boot import main; main()"),
+            *("layers", "check", there.url, *held, "--bearer-file", str(bearer), "--data", str(data)),
+            stdout=asyncio.subprocess.PIPE,
+        )
+        said, _ = await process.communicate()
+    assert process.returncode == code, said.decode()
+    assert ("fails" in said.decode()) is bool(code)
 
 
 async def test_a_registration_keeps_its_secrets_apart(plant: Plant, tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 """A forgotten thing comes back only if the person says it anew, and saying it anew is no residue (R41, R42)."""
 
 import asyncio
+import json
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime, timedelta
 from uuid import UUID, uuid4
@@ -12,7 +13,7 @@ from events.errors import UnavailableError
 from events.model import EventId, MemoryId, Outcome, Role, Scope, Tombstoned, TurnFinalized
 from services.access.rights import TokenRole
 from services.wire.recall import ContextRequest
-from services.wire.turns import Verdict
+from services.wire.turns import MessageIn, Verdict
 from tests.plant import ACTOR, MODELS, Plant, planted
 from workers.delivery import Letter
 from workers.ingest import TurnStream
@@ -55,6 +56,31 @@ async def test_an_older_message_that_comes_late_brings_nothing_back(plant: Plant
     assert ends((await plant.say(scope, said, "好的。", at=late)).verdicts) == [HELD]
     assert await plant.recalled(scope, said) == {}
     assert [each.outcome for each in (await plant.say(scope, "My name is Lee.", at=late)).verdicts] == ["accepted"]
+
+
+@pytest.mark.parametrize(
+    ("role", "origin"),
+    [
+        *(("tool", "tool"), ("tool", "retrieved"), ("system", "injected")),
+        *(("assistant", "subagent"), ("assistant", "assistant")),
+    ],
+)
+async def test_what_is_not_the_person_saying_it_brings_nothing_back(plant: Plant, role: str, origin: str) -> None:
+    """A tool, a document, a context or an agent that echoes the words later makes no memory and keeps no receipt."""
+    said = SAYINGS[0]
+    scope = await plant.person()
+    receipt = await plant.forget(scope, await plant.remember(scope, said, "好的。"))
+    await plant.follow()
+    echo = {"message_id": "m1", "role": role, "origin": origin, "content": json.dumps({"note": said})}
+    turn = plant.turn("What do you know of me?", at=now())
+    turn = turn.model_copy(update={"messages": (*turn.messages, MessageIn.model_validate(echo))})
+    await plant.rememberer.consider(await plant.placed(scope, turn))
+    await plant.follow()
+    outcome = await plant.composition.backend.catalogue.outcome(scope, turn.turn_id)
+    assert outcome is not None
+    assert not [each for each in outcome.verdicts if each.outcome == "accepted"]
+    assert await plant.recalled(scope, said) == {}
+    assert (await plant.until(scope, receipt)).decision == "deletion_propagated"
 
 
 @pytest.mark.parametrize("said", SAYINGS)

@@ -88,7 +88,7 @@ async def test_the_second_receipt_waits_for_every_rewriting_and_the_roll(plant: 
 
 
 async def test_rewriting_from_before_covers_nothing_later(plant: Plant) -> None:
-    """Of two deletions only the one behind which everything was rewritten is purged; where none waits nothing is."""
+    """Of two deletions only the one behind which everything was rewritten is purged; they are listed page by page."""
     scope, composition = await plant.person(), plant.composition
     first = await forgotten(plant, scope, "I live in Suzhou.")
     await composition.reclaiming_tables.step()
@@ -100,6 +100,10 @@ async def test_rewriting_from_before_covers_nothing_later(plant: Plant) -> None:
     assert (await shown(plant, scope, second)).decision == "deletion_propagated"
     assert await composition.reclaiming_tables.step() == 2
     assert await composition.reclaiming_tables.step() == 0
+    newest = await composition.backend.receipts(scope, 1, None)
+    oldest = await composition.backend.receipts(scope, 1, newest.next_cursor)
+    assert [each.receipt_id for page in (newest, oldest) for each in page.receipts] == [second, first]
+    assert oldest.next_cursor is None
 
 
 async def test_a_transaction_that_may_still_see_it_keeps_the_tables_unreclaimed(plant: Plant) -> None:

@@ -280,6 +280,26 @@ def test_the_guards_exist() -> None:
         assert re.search(rf"^(?:async )?def {test}\(", path.read_text(encoding="utf-8"), flags=re.MULTILINE), test
 
 
+def test_the_evidence_exists() -> None:
+    """Every path that a list of evidence names is there, and every test is in the file it names before it."""
+    named: list[tuple[Path, str]] = []
+    for document in sorted((ROOT / "ops" / "evidence").glob("*.md")):
+        for line in document.read_text(encoding="utf-8").splitlines():
+            path = None
+            for word in re.findall(
+                r"`((?:cenotaph|events|ops|projections|services|tests|workers)/[\w/.]+|test_\w+)`", line
+            ):
+                if not word.startswith("test_"):
+                    path = ROOT / word
+                    assert path.exists(), word
+                else:
+                    assert path is not None, word
+                    named.append((path, word))
+    assert len(named) > 50
+    for path, test in named:
+        assert re.search(rf"^(?:async )?def {test}\(", path.read_text(encoding="utf-8"), flags=re.MULTILINE), test
+
+
 def test_the_event_types_are_named() -> None:
     """ARCHITECTURE.md lists the types of the vocabulary, all of them and no other."""
     (listed,) = re.findall(r"event types exist:\n(.*?)\.\n", ARCHITECTURE, flags=re.DOTALL)

@@ -5,11 +5,13 @@ from typing import Any
 import httpx
 import pytest
 
-from events.model import Origin, Role, Scope
+from events.model import EventId, Origin, Role, Scope
 from services.access.rights import TokenRole
 from services.api.openapi import Api
+from services.api.routes import receipts
 from services.wire.memories import MemoryStatus
 from services.wire.names import Bounds
+from services.wire.receipts import ReceiptEnd, ReceiptView
 from services.wire.turns import TurnIn
 from tests.unit.api.backend import DIGEST, MEMORY, RECEIPT, RecordingBackend
 from tests.unit.api.requests import message, turn
@@ -325,6 +327,28 @@ async def test_a_receipt_is_sent_as_events_until_it_has_ended(agent: httpx.Async
     assert lines[0] == "event: receipt"
     assert json.loads(lines[1].removeprefix("data: "))["receipt_id"] == str(RECEIPT)
     assert (await agent.get(f"/v1/receipts/{MEMORY}/events")).status_code == 404
+
+
+async def test_a_watched_receipt_is_sent_again_when_it_changed_and_ends_with_the_second_one(
+    agent: httpx.AsyncClient, backend: RecordingBackend, scope: Scope, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One event for each state, none for what stayed the same, and the stream is over with the last signature."""
+    pending = await backend.receipt(scope, RECEIPT)
+    assert pending is not None
+    signed = pending.model_copy(update={"decision": "deletion_propagated"})
+    end = ReceiptEnd(layers=(), at=pending.requested_at, statement="{}", signature="x")
+    purged = signed.model_copy(update={"decision": "deletion_purged", "end": end})
+    states = iter((pending, pending, signed, signed, purged))
+
+    async def receipt(scope: Scope, receipt_id: EventId) -> ReceiptView | None:
+        del scope, receipt_id
+        return next(states)
+
+    monkeypatch.setattr(backend, "receipt", receipt)
+    monkeypatch.setattr(receipts, "_LOOK_S", 0)
+    async with agent.stream("GET", f"/v1/receipts/{RECEIPT}/events") as answer:
+        sent = [json.loads(line[6:]) async for line in answer.aiter_lines() if line.startswith("data: ")]
+    assert [each["decision"] for each in sent] == ["DELETION_PENDING", "deletion_propagated", "deletion_purged"]
 
 
 async def test_receipts_are_filtered_and_closed(
