@@ -194,7 +194,7 @@ class Finisher:
 
     async def _prepare(self, tombstone: StoredEvent) -> Question:
         if _is_whole(tombstone):
-            return await self._whole.sample(tombstone)
+            return await self._whole.sample(tombstone, self._prepare_s)
         keyring = await self._vault.keyring(tombstone.scope)
         async with self._eraser.connection() as connection:
             stream = await read_stream(connection, tombstone.scope, memory_stream(tombstone.scope.subject_id))

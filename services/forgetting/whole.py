@@ -9,6 +9,7 @@ from uuid import UUID
 
 from events import failpoint
 from events.envelope import StoredEvent, stored
+from events.errors import UnavailableError
 from events.model import Scope, SubjectId, Tombstoned
 from events.postgres import Connection, Database
 from events.vault import Vault
@@ -16,6 +17,7 @@ from services.forgetting.prepare import open_raw, targets_of
 from services.forgetting.question import Question, Target, bare_question
 
 _STEP_S = 120.0
+_READING = 0.8  # the part of the time that reading may take; what was read is sealed in the rest
 PEOPLE, VERSIONS = 4, 4
 """How many people of a tenant, and how many memory versions of each, the semantic probes ask for."""
 
@@ -71,14 +73,31 @@ class Whole:
         self._eraser = eraser
         self._vault = vault
 
-    async def sample(self, tombstone: StoredEvent) -> Question:
-        """Open a seeded sample of what goes, for the probes that ask by meaning."""
+    async def sample(self, tombstone: StoredEvent, within_s: float) -> Question:
+        """Open a seeded sample of what goes, for the probes that ask by meaning: as much of it as is read in time.
+
+        Args:
+            tombstone: that of the person or the tenant.
+            within_s: how long the erasure may wait for it.
+
+        Raises:
+            UnavailableError: nothing of it could be read.
+        """
         seed = str(tombstone.event_id)
         async with self._eraser.connection() as connection:
             people = await connection.fetch(_PEOPLE, tombstone.scope.tenant_id, person_of(tombstone), seed, PEOPLE)
         scopes = [Scope(tenant_id=tombstone.scope.tenant_id, subject_id=SubjectId(row["subject_id"])) for row in people]
-        found = await asyncio.gather(*(self._sample_of(scope, seed) for scope in scopes))
-        targets = tuple(target for each in found for target in each)
+        reading = [asyncio.create_task(self._sample_of(scope, seed)) for scope in scopes]
+        try:
+            if reading:
+                await asyncio.wait(reading, timeout=within_s * _READING)
+        finally:
+            for task in reading:
+                task.cancel()  # which what is done does not mind
+            found = await asyncio.gather(*reading, return_exceptions=True)
+        targets = tuple(target for each in found if not isinstance(each, BaseException) for target in each)
+        if not targets and any(isinstance(each, BaseException) for each in found):
+            raise UnavailableError("nothing of the sample could be read in time")
         return bare_question(tombstone).model_copy(update={"targets": targets, "prepared": True})
 
     async def _sample_of(self, scope: Scope, seed: str) -> list[Target]:

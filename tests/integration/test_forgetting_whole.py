@@ -10,12 +10,13 @@ from uuid import UUID
 import pytest
 
 from events import failpoint
-from events.errors import ErasedError, PreviewChangedError
+from events.errors import ErasedError, PreviewChangedError, UnavailableError
 from events.model import EventId, Position, Scope, SubjectId, TenantId
 from services.audit.evidence import Trust
 from services.audit.faults import Kind
 from services.audit.reading import Copies, snapshot, verify
-from services.forgetting.whole import KEPT, RECORDS, tables_of
+from services.forgetting.question import Target
+from services.forgetting.whole import KEPT, RECORDS, Whole, tables_of
 from services.wire.recall import ContextRequest
 from services.wire.receipts import ReceiptView
 from tests.plant import ACTOR, Plant, planted
@@ -236,3 +237,31 @@ async def _elsewhere(plant: Plant, tenant: TenantId) -> dict[str, int]:
             "select count(*) from vault.data_key where tenant_id <> $1", tenant
         )
     return found
+
+
+async def test_a_sample_is_what_could_be_read_of_it(plant: Plant, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where one of three people cannot be read the others are asked for; where none can, nothing is prepared."""
+    keeper, composition = plant.composition.vault("keeper"), plant.composition
+    tenant = await keeper.create_tenant()
+    people = [Scope(tenant_id=tenant, subject_id=await keeper.subject(tenant, f"{number}")) for number in range(3)]
+    for each in people:
+        await plant.remember(each, SAID[1], "好的。")
+    tombstone = await plant.tombstone(
+        Scope(tenant_id=tenant, subject_id=NOBODY),
+        await forget(plant, Scope(tenant_id=tenant, subject_id=NOBODY), "tenant"),
+    )
+    whole = Whole(composition.log("eraser"), composition.vault("eraser"))
+    read, broken = whole._sample_of, {people[0].subject_id}
+
+    async def sample_of(scope: Scope, seed: str) -> list[Target]:
+        if scope.subject_id in broken:
+            raise UnavailableError("a store is away")
+        return await read(scope, seed)
+
+    monkeypatch.setattr(whole, "_sample_of", sample_of)
+    question = await whole.sample(tombstone, 60)
+    assert {each.subject_id for each in question.targets} == {each.subject_id for each in people[1:]}
+    assert question.prepared
+    broken |= {each.subject_id for each in people}
+    with pytest.raises(UnavailableError):
+        await whole.sample(tombstone, 60)
