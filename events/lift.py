@@ -122,6 +122,7 @@ STEPS: Steps = {
     ("task_started", 2): Step(_begun_in_a_project),
     # nothing was said in a project or for one task
     ("accepted", 3): Step(lambda old: {**old, "audience": {}}),
+    ("not_written", 5): Step(lambda old: {**old, "confidence": 0, "importance": 0}),  # how sure it was went unrecorded
     ("not_written", 3): Step(lambda old: {**old, "repeats": None}),  # what it said again was not noted
     ("not_written", 2): Step(lambda old: {**old, "audience": {}}),
     ("turn_finalized", 3): Step(lambda old: {**old, "audience": {}}),

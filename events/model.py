@@ -499,17 +499,20 @@ class NotWritten(Event):
     """The candidate did not become a memory. Only `held` keeps a sealed body, until `held_until`.
 
     `repeats` is the memory, or the held candidate, that it says again: whatever hides or forgets that reaches the
-    messages of this one too. `audience` says which readers it is for.
+    messages of this one too. `audience` says which readers it is for; `confidence` and `importance` are
+    the candidate's, in thousandths.
     """
 
     type = "not_written"
-    schema_version: ClassVar[int] = 5
+    schema_version: ClassVar[int] = 6
     candidate_id: MemoryId
     turn_id: TurnId
     outcome: Outcome
     gate: str
     reason: str
     kind: Kind
+    confidence: int = 0
+    importance: int = 0
     cites: tuple[MessageId, ...] = ()
     held_until: datetime | None = None
     repeats: MemoryId | None = None

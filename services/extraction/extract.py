@@ -31,7 +31,7 @@ from services.extraction.material import own_words
 from services.extraction.naming import subject_name
 from services.extraction.normalise import Text, normalise
 from services.extraction.plans import match_plans
-from services.extraction.projects import in_project
+from services.extraction.projects import in_project, match_projects
 from services.extraction.proposal import Proposal
 from services.extraction.repair import Said, corrected, recalled, repaired, restated, succeeded
 from services.extraction.rules import match_rules
@@ -198,6 +198,7 @@ def _of_sentence(
     wished = [p for p in attributes if has("standing", sentence.clauses[sentence.clause_at(p.start)].text)]
     _add(chosen, match_plans(sentence, text, when, now, ahead=ahead))
     _add(chosen, [] if others else match_jobs(sentence, text))
+    _add(chosen, [] if others else match_projects(sentence, text))
     _add(chosen, [] if others else match_frames(sentence, text))
     _add(chosen, [p for p in attributes if p not in wished])
     rest = sentence.without([(p.start, p.end) for p in chosen])

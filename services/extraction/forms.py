@@ -35,7 +35,9 @@ ENGLISH = re.compile(
     r"(?P<v>[^;!?\n]{1,80})$"
 )
 ON_A_DAY = re.compile(
-    r"^(?P<own>we|i) (?:(?:now|always|usually) )?(?P<s>[a-z]+)(?P<o>(?: [a-z]+){0,3}?) on "
+    r"^(?P<own>we|i) (?!(?:(?:now|always|usually) )?(?:forget|miss|lose|fail|struggle|feel|hate|"
+    r"love|like|need|want|wish|wake|sleep|oversleep|cry|worry|get|am|have)(?![a-z]))"
+    r"(?:(?:now|always|usually) )?(?P<s>[a-z]+)(?P<o>(?: [a-z]+){0,3}?) on "
     r"(?P<v>(?:mon|tues|wednes|thurs|fri|satur|sun)days)(?: now)?$"
 )
 NOW = re.compile(

@@ -8,6 +8,7 @@ from typing import Self
 from pydantic import Field, model_validator
 
 from events.model import Frozen, Kind
+from services.extraction.cues import lexicon
 from services.extraction.lexicon import expand, load, macros
 from services.extraction.naming import subject_name
 from services.extraction.normalise import Text
@@ -20,6 +21,7 @@ from services.extraction.wording import bare_thing, is_chinese, is_pronoun, tidy
 _FIRST_PERSON = re.compile(r"(?<![a-z])i(?:'m|'ve)?(?![a-z'])")
 _SELF = re.compile(r"^[^,，。]{0,8}(?<![给帮替跟对叫让向为陪问教])我(?!们?的)")
 _OF_OTHERS = re.compile(r"我[^,，。]{0,6}(?:他|她|它|别人|大家|朋友|同事)[^的]")
+_SPEAKS = re.compile(r"我|咱|(?<![a-z])(?:i|we|my|our|me|us)(?![a-z])")
 _OTHER = re.compile(r"[^,，。]{0,4}(?:你|他|她|它|谁|大家)")
 _THING = re.compile(r"一?[个道本部只条家间首款种台辆位名](?:新|叫)?[^,，。]{1,8}$")
 _SHARED = re.compile(
@@ -98,6 +100,7 @@ def match_frames(sentence: Sentence, text: Text) -> list[Proposal]:
     if _FIRST_PERSON.search(sentence.text):
         sentence = replace(sentence, text=_with_subject(sentence.text))
     found, taken = _match(sentence, text)
+    found = [each for each in found if not _of_others(each, sentence)]
     self_speaks = False
     for clause in sentence.clauses:
         free = not any(start < clause.end and clause.start < end for start, end in taken)
@@ -112,9 +115,30 @@ def match_frames(sentence: Sentence, text: Text) -> list[Proposal]:
             _SELF.match(clause.text) is not None
             and _OF_OTHERS.search(clause.text) is None
             and not of_another(clause.text)
+            and not _about_another(clause.text)
         )
         self_speaks = of_self or (self_speaks and not _OTHER.match(clause.text))
     return found
+
+
+def _of_others(proposal: Proposal, sentence: Sentence) -> bool:
+    """Say whether a claim leaves out its subject, and the one said before it is somebody else, or a thing of theirs."""
+    index = sentence.clause_at(proposal.end - 1)
+    if _SPEAKS.search(sentence.clauses[index].text):
+        return False
+    for clause in reversed(sentence.clauses[:index]):
+        if _about_another(clause.text):
+            return True
+        if _SPEAKS.search(clause.text):
+            return False
+    return False
+
+
+def _about_another(clause: str) -> bool:
+    """Say whether a clause speaks of somebody else or a thing of theirs, and of the person not at all."""
+    body = clause.strip()
+    other = lexicon()["third"].match(body)
+    return other is not None and not body.endswith("的") and _SPEAKS.search(body, other.end()) is None
 
 
 def _match(sentence: Sentence, text: Text) -> tuple[list[Proposal], list[tuple[int, int]]]:
@@ -195,7 +219,7 @@ def _key(frame: Frame, match: re.Match[str], value: str) -> tuple[str | None, Ki
 
 def _say(frame: Frame, match: re.Match[str], value: str, *, denied: bool, shown: str) -> str:
     if frame.whole:  # the sentence says more than the value: keep its words without the subject
-        return re.sub(r"^[\s,，、:：]*(?:我|I(?:'m| am)? |d )?", "", shown).strip()
+        return re.sub(r"^[\s,，、:：]*(?:我|I(?:'m| am)? |d |[Mm]y (?=favou?rite))?", "", shown).strip()
     templates = frame.deny if denied else frame.say
     template = templates.get("zh" if is_chinese(match.group()) else "en") or next(iter(templates.values()))
     groups = {name: group or "" for name, group in match.groupdict().items()}

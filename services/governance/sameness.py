@@ -27,6 +27,11 @@ _SORT = re.compile(  # stems that say what sort of thing a plan is about, not wh
     "cours|class|lesson|trip|plan|thing|idea|visit|holiday|vacat|project|tour|event|book|ticket|session|journey|"
     "adventur|scheme|whole|weekend|week|day|that|this|big"
 )
+_FAVOURITE = re.compile(
+    r"最(?:喜欢|爱|中意)的(?P<zh>[^,，。是]{1,10}?)(?:现在|还|就|一直)*(?:是|换成|变成)|"
+    r"(?<![a-z])favou?rite (?P<en>[a-z]+(?: [a-z]+)?)"
+    r"(?: (?:to|of|for|in|on|when|at) [^,.;]{1,40}?)? (?:is|are|has always been)(?![a-z])"
+)
 _FEWEST = 3
 _NEGATION_CHARS = "不别没勿无非莫"
 _NEGATION = re.compile(f"not?|never|without|stop|avoid|[a-z]+n't|[{_NEGATION_CHARS}]")
@@ -120,6 +125,12 @@ def names(part: str, whole: str) -> bool:
     """Say whether what one text calls a thing is that of another: "the sailing course" of "learn to sail"."""
     words = [word for word in tokens_of(part) if not _SORT.fullmatch(word)]
     return bool(words) and not _HAS_CJK.search(part) and set(words) <= set(tokens_of(whole))
+
+
+def favourite_of(claim: Claim) -> str | None:
+    """Return of which sort a claim names the favourite, of which there is one; None where it names none."""
+    match = _FAVOURITE.search(plain(claim.content)) if claim.positive else None
+    return normal_value(match["zh"] or match["en"]) if match else None
 
 
 def same_thing(one: Claim, other: Claim) -> bool:

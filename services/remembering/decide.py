@@ -188,6 +188,8 @@ def events_of(decision: Decision, turn: TurnId, hold: timedelta, now: StoredEven
                 gate=ruling.gate,
                 reason=ruling.reason,
                 kind=candidate.kind,
+                confidence=thousandths(candidate.confidence),
+                importance=thousandths(candidate.importance),
                 cites=cites if held else (),
                 held_until=now.recorded_at + hold if held else None,
                 repeats=decision.repeats,

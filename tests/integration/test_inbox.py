@@ -50,6 +50,8 @@ async def test_confirming_makes_a_memory_that_is_recalled(plant: Plant) -> None:
     scope = await plant.person()
     held = await hold(plant, scope, "我对花生过敏", "好的。")
     assert [(each.memory_id, each.why) for each in await waits(plant, scope)] == [(held, "needs_consent")]
+    (shown,) = (await plant.composition.backend.memories(scope, MemoryStatus.HELD, 100, None)).memories
+    assert shown.confidence > 0
     settled = await plant.composition.backend.settle(scope, held, confirmed=True)
     assert settled is not None
     assert (settled.memory_id, settled.version, settled.decision) == (held, 1, "confirmed")

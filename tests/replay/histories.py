@@ -395,6 +395,8 @@ class Person:
             gate="sensitivity",
             reason="sensitive_unconsented",
             kind=Kind.FACT,
+            confidence=self.random.randint(0, 1000),
+            importance=self.random.randint(0, 1000),
             cites=self.said[turn][:1],
             held_until=NOW + timedelta(days=7) if held else None,
             audience=self._audience(),

@@ -3,7 +3,7 @@
 from events.model import Assertion, Candidate, Claim, Kind, Outcome
 from services.governance.reasons import Reason
 from services.governance.renewal import renews
-from services.governance.sameness import covers, names, same_thing, same_value, within
+from services.governance.sameness import covers, favourite_of, names, same_thing, same_value, within
 from services.governance.view import Living, Ruling, View, Writing, rule
 
 _WISHES = frozenset({Kind.PREFERENCE, Kind.FORMAT})
@@ -99,6 +99,9 @@ def contradicts(candidate: Claim, claim: Claim) -> bool:
         return True
     if not same_thing(candidate, claim):
         return _takes_back(candidate, claim)
+    favourite = favourite_of(candidate)
+    if favourite and favourite == favourite_of(claim):
+        return not same_value(candidate, claim)
     if candidate.key is None or candidate.multi_valued:
         return opposite and (same_value(candidate, claim) or (not candidate.positive and covers(claim, candidate)))
     # One value at a time: another value replaces it, its denial ends it, the denial of something else leaves it alone.

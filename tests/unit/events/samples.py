@@ -211,6 +211,8 @@ SAMPLES: tuple[tuple[Event, tuple[Part, ...]], ...] = (
             gate="sensitivity",
             reason="sensitive_unconsented",
             kind=Kind.FACT,
+            confidence=700,
+            importance=400,
             cites=(ASKED,),
             held_until=AT + timedelta(days=7),
             audience=AUDIENCE,

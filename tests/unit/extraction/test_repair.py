@@ -12,11 +12,11 @@ from tests.unit.governance.make import Person
 @pytest.mark.parametrize(
     ("said", "value", "content"),
     [
-        ("我最喜欢的颜色是蓝色。不对，是绿色。", "绿色", "最喜欢绿色"),
-        ("My favourite colour is blue. No, wait, green.", "green", "favourite: green"),
-        ("My favourite colour is blue. Scratch that. Purple.", "Purple", "favourite: Purple"),
-        ("我最喜欢的颜色是蓝色。不是蓝色，是绿色。", "绿色", "最喜欢绿色"),
-        ("My favourite colour is blue. It's not blue, it's green.", "green", "favourite: green"),
+        ("我最喜欢的颜色是蓝色。不对，是绿色。", "绿色", "最喜欢的颜色是绿色"),
+        ("My favourite colour is blue. No, wait, green.", "green", "favourite colour is green"),
+        ("My favourite colour is blue. Scratch that. Purple.", "Purple", "favourite colour is Purple"),
+        ("我最喜欢的颜色是蓝色。不是蓝色，是绿色。", "绿色", "最喜欢的颜色是绿色"),
+        ("My favourite colour is blue. It's not blue, it's green.", "green", "favourite colour is green"),
         ("我有一只三岁的猫。说错了，四岁。", "四岁的猫", "养了四岁的猫"),
         ("I have two cats. Make that three.", "three cats", "has three cats"),
         ("我今年三十三岁。应该是三十四岁。", "三十四", "三十四岁"),

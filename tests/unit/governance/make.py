@@ -122,7 +122,8 @@ class Person:
         if ruling.outcome in {Writing.ACCEPT, Writing.SUPERSEDE}:
             old = [each for each in self.living if ruling.target and each.memory_id == ruling.target.memory_id]
             self.replaced += old
-            self.living = [each for each in self.living if each not in old] + [a_memory(candidate, turn.occurred_at)]
+            new = a_memory(candidate, turn.occurred_at).model_copy(update={"turn_id": turn.turn_id})
+            self.living = [each for each in self.living if each not in old] + [new]
 
     def current(self) -> Sequence[str]:
         """Return what the current memories say, with their values."""
