@@ -6,7 +6,7 @@ from functools import lru_cache
 
 from events.model import Kind
 from services.extraction.cues import has, lexicon, starts
-from services.extraction.forms import CHINESE, ENGLISH, ITS, LATELY, NOW, ON_A_DAY, WE_USE
+from services.extraction.forms import CHINESE, ENGLISH, HELD_AT, HELD_ON, ITS, LATELY, MOVED_TO, NOW, ON_A_DAY, WE_USE
 from services.extraction.lexicon import load
 from services.extraction.naming import subject_name
 from services.extraction.normalise import Text
@@ -33,12 +33,20 @@ _WHERE = re.compile(r"(?:(?<![现正])在|[搬挪换转迁][到去至]了?)(?![a
 _SET = re.compile(
     r"叫(?:做)?(?![我你他她])|(?:每|逢)(?:个)?(?:周|星期|礼拜)|(?:搬|挪|移|迁|换|转)(?:到|去)|用的是|换成|改成|改用|放在|存在|定在|名叫|有(?=[\d一二两三四五六七八九十百千万几])|升级到|(?:定|安排|排)(?:在|到)"
 )
-_MOVED = re.compile(r"(?:改|挪|移|换|调)(?:到|成|在)")
+_MOVED = re.compile(
+    r"(?:改|挪|移|换|调)(?:到|成|在| ?(?=每?(?:周|星期|礼拜)|(?:mon|tues|wednes|thurs|fri|satur|sun)day))"
+)
 _OVER = re.compile(r"了[\s,，。!！吧啊]*(?:$|[,，])|已经|现在|如今")
 _CALLED = re.compile(r"的?名字$")
 _DONE = re.compile(r"已经|了|现在|目前|如今|正式|以后|今后")
 _NAME = re.compile(r"[a-z][\w .-]{0,30}")
 _ING = re.compile(r"[a-z]+ing(?![a-z])")
+_PRESENT = re.compile(
+    r"^(?:(?:现在|目前|如今|当前)(?:的|这[个位家])? ?|(?:current|present) )|(?:已经|全部|全都|统统|基本)+(?:都)?$"
+)
+_MOVED_MINE = re.compile(r"they(?:'ve| have)? moved (?:my|our) ")
+_ONE_DAY = re.compile(r"(?<![a-z])(?:today|tonight|tomorrow|yesterday|this|next|last)(?![a-z])")
+_HAVING = frozenset({"have", "do", "attend", "take", "play"})
 _NO_CLOCK = frozenset({"choice", "order", "language", "length", "tone", "file", "layout", "colour", "theme"})
 _KEY_ASPECTS = frozenset(
     {"day", "hours", "timezone", "language", "tense", "file", "layout", "colour", "clock", "orientation", "seat"}
@@ -60,18 +68,26 @@ def match_attributes(sentence: Sentence, text: Text, earlier: str | None) -> lis
         inner = Clause(clause.start + start, clause.start + end, clause.text[start:end])
         if (person := match_person(inner, text)) is not None:
             found.append(person)
-        elif inner.text and not of_another(inner.text):
+        elif inner.text and (not of_another(inner.text) or _MOVED_MINE.match(inner.text)):
             standing = has("standing", clause.text)
             known = standing or bool(found)
             proposal = (
                 _renamed(inner, text)
                 or _chinese(inner, text, sentence.text, corrected=repaired, takes_back=takes_back, owned=bool(found))
                 or _english(inner, text, known=known, corrected=takes_back)
+                or (_english_now(_whole(clause), text) if standing else None)
                 or _its(inner, text, earlier)
             )
             if proposal:
                 found.append(proposal)
     return found
+
+
+def _whole(clause: Clause) -> Clause:
+    """Return a clause without marks around it, with the words of duration that may end it."""
+    start = len(clause.text) - len(clause.text.lstrip(" ,，"))
+    body = clause.text.strip(" ,.，。!！")
+    return Clause(clause.start + start, clause.start + start + len(body), body)
 
 
 def _renamed(clause: Clause, text: Text) -> Proposal | None:
@@ -98,6 +114,8 @@ def _timed(value: str) -> bool:
 def _chinese(
     clause: Clause, text: Text, whole: str, *, corrected: bool, takes_back: bool, owned: bool
 ) -> Proposal | None:
+    if (held := HELD_ON.match(clause.text)) is not None:
+        return _proposal(clause, text, held.group("s"), held.span("v"))
     for pattern in CHINESE:
         match = pattern.match(clause.text)
         if match is None:
@@ -155,8 +173,28 @@ def _english_now(clause: Clause, text: Text) -> Proposal | None:
     if (use := WE_USE.match(clause.text)) is not None:
         which = "" if use.group("s") else "2"
         return _proposal(clause, text, use.group(f"s{which}"), use.span(f"v{which}"))
+    return _moved(clause, text) or _on_a_day(clause, text)
+
+
+def _moved(clause: Clause, text: Text) -> Proposal | None:
+    """Return when something is held, or to when it was moved, which says nothing of what is unknown."""
+    held = HELD_AT.match(clause.text)
+    if held is not None and _timed(held.group("v")):
+        return _proposal(clause, text, held.group("s"), held.span("v"))
+    moved = MOVED_TO.match(clause.text)
+    if moved is None or not _timed(f"at {moved.group('v')}") or _ONE_DAY.search(moved.group("v")):
+        return None
+    found = _proposal(clause, text, moved.group("s"), moved.span("v"))
+    return replace(found, correction=True, amends=True) if found else None
+
+
+def _on_a_day(clause: Clause, text: Text) -> Proposal | None:
+    """Return on which day something is done: "I have yoga on Wednesdays"."""
     day = ON_A_DAY.match(clause.text)
-    return _proposal(clause, text, f"{day.group('s')}{day.group('o')}", day.span("v")) if day else None
+    if day is None:
+        return None
+    what = day.group("o") if day.group("s") in _HAVING and day.group("o") else f"{day.group('s')}{day.group('o')}"
+    return _proposal(clause, text, what.strip(), day.span("v"))
 
 
 def _its(clause: Clause, text: Text, earlier: str | None) -> Proposal | None:
@@ -178,6 +216,7 @@ def _its(clause: Clause, text: Text, earlier: str | None) -> Proposal | None:
 
 def _proposal(clause: Clause, text: Text, subject: str, span: tuple[int, int], verb: str = "is") -> Proposal | None:
     start, end = tidy_value(clause.text, *span)
+    subject = _PRESENT.sub("", subject)
     if start >= end or is_pronoun(clause.text[start:end]) or "n't" in subject:
         return None
     ruled = respect(clause.text[start:end], without=frozenset({"choice", "order"}))

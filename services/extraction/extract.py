@@ -18,6 +18,7 @@ from events.model import (
 )
 from services.extraction.anaphora import names_nothing, orders_it, with_antecedent, with_object, with_recalled
 from services.extraction.attributes import match_attributes
+from services.extraction.changes import match_changes
 from services.extraction.colouring import coloured, only_standing
 from services.extraction.confidence import confidence_of, importance_of
 from services.extraction.cues import has, starts
@@ -200,6 +201,7 @@ def _of_sentence(
     _add(chosen, [] if others else match_jobs(sentence, text))
     _add(chosen, [] if others else match_projects(sentence, text))
     _add(chosen, [] if others else match_frames(sentence, text))
+    _add(chosen, [] if others else match_changes(sentence, text))
     _add(chosen, [p for p in attributes if p not in wished])
     rest = sentence.without([(p.start, p.end) for p in chosen])
     if rest is not None and not others and not sentence.opens:

@@ -18,6 +18,11 @@ _CONDITION = re.compile(
     r"跟|对|给|在|如果|只要|遇到|凡是|除了?|关于|每次|我看|我用)"
 )
 _ADDRESSED = re.compile(r"^(?:再|老|总|[给帮替跟]我|ever |(?:send|show|give)(?:ing)? me |me )+")
+_IN_REPLIES = re.compile(
+    r",? (?:when(?:ever)?|if) you (?:reply|answer|respond|write|talk|text|message|"
+    r"speak)(?: (?:back )?to)?(?: me| us)?$|"
+    r" (?:in|with) (?:your |the |any |all )?(?:replies|answers|responses|messages)(?: to me)?$"
+)
 _ANAPHOR = re.compile(r"(?:就|都)?(?:它|那个|这个|这样|that|this|it)了?$")
 _POINTING = re.compile(
     r"(?<![a-z])(?:that's|that is|this is|it's|it is|and|please|an?|the|my|for me)(?![a-z])|"
@@ -221,6 +226,6 @@ def _negative(folded: str, ruled: Respect | None) -> str | None:
     if any(directs(clause) for clause in before):
         return None  # "use A, do not use B" wants A
     rest = re.split(r"[,，。]", folded[found.end() :].strip(" ,，"))[0]
-    rest = _ADDRESSED.sub("", rest)
+    rest = _IN_REPLIES.sub("", _ADDRESSED.sub("", rest))
     _, end = tidy_span(rest, 0, len(rest))
     return rest[:end].strip() or None

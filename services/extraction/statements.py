@@ -11,7 +11,7 @@ from services.extraction.wording import is_chinese, short, tidy_span
 _OPENING = 8  # a request to remember before this offset opens the sentence
 _SHORTEST = 2
 _FIRST = 3  # "Remember: no meetings before ten" is told to the assistant
-_SELF = ("我", " i ", " i'", " my ")
+_SELF = ("我", " i ", " i'", " my ", " we ", " we'", " our ")
 
 
 def match_statements(sentence: Sentence, text: Text) -> list[Proposal]:

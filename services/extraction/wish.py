@@ -15,8 +15,10 @@ _PLURAL_OF_MINE = re.compile(r"(?<![a-z])my (?:[a-z]+ ){0,2}[a-z]+s(?![a-z])")
 _WHEN_YOU = re.compile(r"^(?:when|whenever|if) (?:you|we|i)(?:'re|'m| )")
 _CHANGE_OF_ONE = re.compile(r"(?:请|麻烦你?|帮我|帮忙|给我|替我|你|先|[,，\s])*[把将]")
 _WANTS = re.compile(
-    r"(?<![a-z])(?:i(?:'d)? (?:never |always |just |really |only |ever |don't |do not ){0,2}"
-    r"(?:like|want|need|prefer|rather)|(?<!you )(?<!i )should|must)"
+    r"(?<![a-z])(?:i(?:'d| would)? (?:never |always |just |really |only |ever |don't |do not ){0,2}"
+    r"(?:like|want|need|prefer|rather)|(?<!you )(?<!i )should|must|"
+    r"you(?:'ll| will)? [a-z]+(?: for| with)?(?: me| us)? (?:needs?|gets?|goes|starts?|ends?|has to|have to|"
+    r"is to|are to))"
     r"(?![a-z])"
 )
 _MINE = re.compile(r"(?<![a-z])(?:me|my)(?![a-z])")
@@ -56,6 +58,10 @@ _HABIT = re.compile(  # "I come off shift at seven, so …": what is done becaus
     r"(?:come|work|sleep|get|keep|run|take|live|drive|read|write|teach|play|use|eat|drink|prefer|start|finish|open|close|stand|"
     r"travel|commute|cook|speak|listen|walk|cycle|own|raise|grow|share)(?![a-z])|"
     r"我(?:平时|一般|每[天周晚]|都|只|从?不|常|总|向来|一直)"
+)
+_ALWAYS_IS = re.compile(  # "and dates are always day-month-year for me": how things of a sort are to be
+    r"(?:(?:and|so|but|also|oh|remember),? )*(?:(?:my|our|all|the) )?[a-z][a-z -]{2,24} (?:is|are|go|come) always "
+    r"(?!late|wrong|busy|full|right|good|bad|here|there|so |too |the same|a |an )"
 )
 _SO = re.compile(r"\s*(?:and )?so (?:please )?|\s*(?:所以|因此|那就?)(?:请|麻烦)?(?:你)?")
 _WORD = re.compile(r"[a-z]+(?:'[a-z]+)?(?= [a-z0-9\"'“])")
@@ -158,6 +164,8 @@ def _wanted(whole: str, cued: str, *, directive: bool) -> bool:
         bare = lexicon()["standing"].sub("", whole).strip(" ,.")
         decreed = decreed or _ELLIPTIC.fullmatch(bare) is not None
         return decreed or directive or (ruled and not told and _RECURS.search(whole) is None)
+    if ruled and topics(whole) and _ALWAYS_IS.match(whole):
+        return True
     # "always", "never", "stop" alone also cheer people up: they need something they are about.
     about = ruled or bool(topics(whole)) or has("polite", whole) or _MINE.search(whole) is not None
     return (directive and about) or (ruled and _DECREE.match(whole) is not None)

@@ -20,9 +20,11 @@ _TOKEN = re.compile(r"[0-9]+(?:[.,:][0-9]+)*|[^\W\d_]+(?:['’][a-z]+)?", re.UNI
 _CJK = re.compile(r"[\u3400-\u9fff\uf900-\ufaff]+")
 _HAS_CJK = re.compile(r"[\u3400-\u9fff\uf900-\ufaff]")
 _FILLER = re.compile(
-    "an?|the|my|our|your|of|in|on|at|to|for|and|all|any|every|please|me|i|is|are|do|be|its?|just|also|always"
+    "an?|the|my|our|your|of|in|on|at|to|for|and|all|any|every|please|me|i|is|are|do|be|its?|just|also|always|use|using"
 )
-_CJK_FILLERS = re.compile(r"尽可能|尽量|[的了吧呢啊呀嘛都就请我您你要把给也很]")
+_CJK_FILLERS = re.compile(
+    r"尽可能|尽量|使用|(?<![信费作采适利公])用(?![户具途法品量心餐途])|[的了吧呢啊呀嘛都就请我您你要把给也很]"
+)
 _SORT = re.compile(  # stems that say what sort of thing a plan is about, not what it is about
     "cours|class|lesson|trip|plan|thing|idea|visit|holiday|vacat|project|tour|event|book|ticket|session|journey|"
     "adventur|scheme|whole|weekend|week|day|that|this|big"
@@ -32,6 +34,8 @@ _FAVOURITE = re.compile(
     r"(?<![a-z])favou?rite (?P<en>[a-z]+(?: [a-z]+)?)"
     r"(?: (?:to|of|for|in|on|when|at) [^,.;]{1,40}?)? (?:is|are|has always been)(?![a-z])"
 )
+_THAT = re.compile(r"[那这](?:个|场|次|趟|件|门|期|边)?|的|计划|行程|活动|旅行|会议")
+_BEING = frozenset({"is", "place", "choice", "has", "name"})
 _FEWEST = 3
 _NEGATION_CHARS = "不别没勿无非莫"
 _NEGATION = re.compile(f"not?|never|without|stop|avoid|[a-z]+n't|[{_NEGATION_CHARS}]")
@@ -123,14 +127,34 @@ def within(part: str, whole: str) -> bool:
 
 def names(part: str, whole: str) -> bool:
     """Say whether what one text calls a thing is that of another: "the sailing course" of "learn to sail"."""
-    words = [word for word in tokens_of(part) if not _SORT.fullmatch(word)]
-    return bool(words) and not _HAS_CJK.search(part) and set(words) <= set(tokens_of(whole))
+    words = [word for word in tokens_of(_THAT.sub(" ", part)) if not _SORT.fullmatch(word)]
+    return bool(words) and not any(_HAS_CJK.search(word) for word in words) and set(words) <= set(tokens_of(whole))
 
 
 def favourite_of(claim: Claim) -> str | None:
     """Return of which sort a claim names the favourite, of which there is one; None where it names none."""
     match = _FAVOURITE.search(plain(claim.content)) if claim.positive else None
     return normal_value(match["zh"] or match["en"]) if match else None
+
+
+def one_thing(key: str, other: str) -> bool:
+    """Say whether two keys name one respect of one thing: `phone.is`, `tool.phone`; `sync.day`, `weekly_sync.day`.
+
+    A longer name for it ends with the shorter one; "it is", "it is in", "it is called" and "we use" are one respect.
+    """
+    (thing, respect), (another, beside) = _parts(key), _parts(other)
+    if not thing or not another or respect != beside:
+        return False
+    longer, shorter = sorted((thing, another), key=len, reverse=True)
+    return longer == shorter or longer.endswith(shorter if _HAS_CJK.search(shorter) else f"_{shorter}")
+
+
+def _parts(key: str) -> tuple[str, str]:
+    kept = [part for part in key.split(".") if part != "tool"]
+    last = kept[-1] if kept else ""
+    if last in _BEING:
+        return ".".join(kept[:-1]), ""
+    return (".".join(kept[:-1]), last) if len(kept) > 1 else (last, "")
 
 
 def same_thing(one: Claim, other: Claim) -> bool:

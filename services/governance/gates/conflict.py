@@ -3,7 +3,7 @@
 from events.model import Assertion, Candidate, Claim, Kind, Outcome
 from services.governance.reasons import Reason
 from services.governance.renewal import renews
-from services.governance.sameness import covers, favourite_of, names, same_thing, same_value, within
+from services.governance.sameness import covers, favourite_of, names, one_thing, same_thing, same_value, within
 from services.governance.view import Living, Ruling, View, Writing, rule
 
 _WISHES = frozenset({Kind.PREFERENCE, Kind.FORMAT})
@@ -40,7 +40,13 @@ def conflict(candidate: Candidate, view: View) -> Ruling | None:
 def rivals(candidate: Candidate, view: View) -> list[Living]:
     """Return the memories a candidate cannot be true beside: those of its key, else the closest that one corrects."""
     against = [living for living in view.living if contradicts(candidate, living.claim)]
-    return against or _named(candidate, view) or _amended(candidate, view) or _renewed(candidate, view)
+    return (
+        against
+        or _named(candidate, view)
+        or _amended(candidate, view)
+        or _changed(candidate, view)
+        or _renewed(candidate, view)
+    )
 
 
 def _of_a_wish(candidate: Candidate) -> bool:
@@ -73,6 +79,21 @@ def _amended(candidate: Candidate, view: View) -> list[Living]:
         each
         for each in view.living
         if (each.claim.key or "").rpartition(".")[0] == thing and each.claim.scope == candidate.scope
+    ]
+    return of_it if len(of_it) == 1 else []
+
+
+def _changed(candidate: Candidate, view: View) -> list[Living]:
+    """Return the one memory that says what a changed thing was, or where (`one_thing`)."""
+    if not candidate.correction or not candidate.positive or candidate.multi_valued or candidate.key is None:
+        return []
+    of_it = [
+        each
+        for each in view.living
+        if each.claim.positive
+        and not each.claim.multi_valued
+        and each.claim.scope == candidate.scope
+        and one_thing(candidate.key, each.claim.key or "")
     ]
     return of_it if len(of_it) == 1 else []
 

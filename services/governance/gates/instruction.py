@@ -13,7 +13,8 @@ _OVERRIDE = re.compile(
     r"(?:(?:previous|earlier|prior|above|all|any|every|your|system|safety|security)[a-z ]{0,20}(?:rules?|instructions?|"
     r"prompts?|guidelines?|polic(?:y|ies)|restrictions?|filters?|safeguards?|limits?|checks?)|safeguards|guardrails)|"
     r"system prompt|"
-    r"you are now (?:in|an? )|developer mode|jailbreak|"
+    r"(?:system|safety|security|admin) override|you are (?:now )?in [a-z]+ mode|you are now an? |developer mode|"
+    r"jailbreak|"
     r"(?:忽略|无视|忘掉|绕过|绕开|跳过|突破|关掉|关闭|解除|不要理会|别管|不用管)[^,，。]{0,10}"
     r"(?:(?:之前|以上|前面|所有|全部|任何|一切|系统|原来|安全|内容)[^,，。]{0,8}(?:规则|指令|提示|设定|限制|要求|审查|过滤|审核|规范)|"
     r"安全(?:限制|规则|审查|检查))|"
@@ -24,7 +25,8 @@ _ACT = re.compile(
     r"(?:调用|执行|运行|触发) ?(?:[a-z_]+|[^,，。]{0,6}(?:工具|函数|接口|脚本))"
 )
 _UNASKED = re.compile(
-    r"without (?:asking|confirm\w*|telling|approval|permission)|no (?:need to|confirmation)|"
+    r"(?:never|don't|do not) (?:ask|confirm|check|verify|question)|without (?:asking|confirm\w*|telling|"
+    r"approval|permission)|no (?:need to|confirmation)|"
     r"(?:无需|不用|不必|不要)(?:再次?|跟我|向我|问我|经过)?(?:确认|询问|同意|批准|告诉|问)"
 )
 _MONEY_OR_HARM = re.compile(
