@@ -26,7 +26,9 @@ from services.extraction.normalise import normalise
 from services.extraction.segment import sentences
 
 ROOT: Final = Path(__file__).parents[2]
-BLIND: Final = frozenset({"sixth.jsonl", "seventh.jsonl", "eighth.jsonl", "ninth.jsonl", "tenth.jsonl"})
+BLIND: Final = frozenset(
+    f"{name}.jsonl" for name in ("sixth", "seventh", "eighth", "ninth", "tenth", "eleventh", "twelfth")
+)
 WIDTH: Final = 1.5
 RIDGE: Final = 0.3
 FOLDS: Final = 10

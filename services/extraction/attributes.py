@@ -6,7 +6,19 @@ from functools import lru_cache
 
 from events.model import Kind
 from services.extraction.cues import has, lexicon, starts
-from services.extraction.forms import CHINESE, ENGLISH, HELD_AT, HELD_ON, ITS, LATELY, MOVED_TO, NOW, ON_A_DAY, WE_USE
+from services.extraction.forms import (
+    CHINESE,
+    ENGLISH,
+    ENGLISH_IS,
+    HELD_AT,
+    HELD_ON,
+    ITS,
+    LATELY,
+    MOVED_TO,
+    NOW,
+    ON_A_DAY,
+    WE_USE,
+)
 from services.extraction.lexicon import load
 from services.extraction.naming import subject_name
 from services.extraction.normalise import Text
@@ -15,7 +27,7 @@ from services.extraction.person import of_another
 from services.extraction.projects import project_of
 from services.extraction.proposal import Proposal
 from services.extraction.segment import Clause, Sentence
-from services.extraction.vocabulary import holds_several, respect, tool_of, topics
+from services.extraction.vocabulary import holds_several, respect, tool_of, topics, vocabulary
 from services.extraction.wording import is_pronoun, tidy_span, tidy_value
 
 _VERB_IN_SUBJECT = re.compile(
@@ -31,10 +43,10 @@ _PLACED = re.compile(
 _NO_THING = re.compile(r"脸|心情|手|头|眼|天气|云|雨|风|太阳|月亮|味道|^[现正都人就也还家]$")
 _WHERE = re.compile(r"(?:(?<![现正])在|[搬挪换转迁][到去至]了?)(?![a-z ]).$")
 _SET = re.compile(
-    r"叫(?:做)?(?![我你他她])|(?:每|逢)(?:个)?(?:周|星期|礼拜)|(?:搬|挪|移|迁|换|转)(?:到|去)|用的是|换成|改成|改用|放在|存在|定在|名叫|有(?=[\d一二两三四五六七八九十百千万几])|升级到|(?:定|安排|排)(?:在|到)"
+    r"叫(?:做)?(?![我你他她])|(?:每|逢)(?:个)?(?:周|星期|礼拜)|(?:搬|挪|移|迁|换|转)(?:到|去)|用的是|换成|改成|改用|放在|存在|定在|名叫|有(?=[\d一二两三四五六七八九十百千万几])|升级到|(?:定|安排|排)(?:在|到)|(?:写|搭|开发|实现|搭建)的$"
 )
 _MOVED = re.compile(
-    r"(?:改|挪|移|换|调)(?:到|成|在| ?(?=每?(?:周|星期|礼拜)|(?:mon|tues|wednes|thurs|fri|satur|sun)day))"
+    r"(?:改|挪|移|换|调|放|定|排)(?:到|成|在| ?(?=每?(?:周|星期|礼拜)|(?:mon|tues|wednes|thurs|fri|satur|sun)day))"
 )
 _OVER = re.compile(r"了[\s,，。!！吧啊]*(?:$|[,，])|已经|现在|如今")
 _CALLED = re.compile(r"的?名字$")
@@ -45,6 +57,7 @@ _PRESENT = re.compile(
     r"^(?:(?:现在|目前|如今|当前)(?:的|这[个位家])? ?|(?:current|present) )|(?:已经|全部|全都|统统|基本)+(?:都)?$"
 )
 _MOVED_MINE = re.compile(r"they(?:'ve| have)? moved (?:my|our) ")
+_OCCASION = re.compile(r"(?:休[\u4e00-\u9fff]?|会|课|班|训练|排练|集市|聚餐|值日|盘点)$")
 _ONE_DAY = re.compile(r"(?<![a-z])(?:today|tonight|tomorrow|yesterday|this|next|last)(?![a-z])")
 _HAVING = frozenset({"have", "do", "attend", "take", "play"})
 _NO_CLOCK = frozenset({"choice", "order", "language", "length", "tone", "file", "layout", "colour", "theme"})
@@ -120,7 +133,9 @@ def _chinese(
         match = pattern.match(clause.text)
         if match is None:
             continue
-        subject = match.group("s").strip().removeprefix("的")
+        subject = match.group("s").strip().removeprefix("的").removesuffix("我")
+        if (done := match.groupdict().get("a")) and _OCCASION.search(done):
+            subject = done  # 我们店每周一店休 says when it is closed, not when the shop is
         named = topics(subject)
         ends_in_topic = bool(named) and named[-1].end == len(subject)
         again = takes_back and bool(topics(_CALLED.sub("", subject)))  # "typo: the dog's name is …"
@@ -145,7 +160,7 @@ def _chinese(
 
 
 def _english(clause: Clause, text: Text, *, known: bool, corrected: bool) -> Proposal | None:
-    match = ENGLISH.match(clause.text)
+    match = ENGLISH.match(clause.text) or ENGLISH_IS.match(clause.text)
     if match is None:
         return _english_now(clause, text)
     subject = match.group("s")
@@ -221,6 +236,7 @@ def _proposal(clause: Clause, text: Text, subject: str, span: tuple[int, int], v
         return None
     ruled = respect(clause.text[start:end], without=frozenset({"choice", "order"}))
     tool = tool_of(clause.text[start:end])
+    thing = subject_name(subject)
     aspect = ruled.name if ruled and ruled.name in _KEY_ASPECTS else _verb_name(verb)
     if ruled and ruled.name in _KEY_ASPECTS:
         start, end = start + ruled.start, start + ruled.end
@@ -229,7 +245,9 @@ def _proposal(clause: Clause, text: Text, subject: str, span: tuple[int, int], v
         kind=Kind.FACT,
         key=tool.name
         if tool and tool.start == 0 and not holds_several(tool.name)
-        else f"{subject_name(subject)}.{aspect}",
+        else f"tool.{thing}"  # "my car is a …" is what "I drive a …" says
+        if aspect == "is" and f"tool.{thing}" in vocabulary()
+        else f"{thing}.{aspect}",
         value=text.shown[clause.start + start : clause.start + end],
         content=re.sub(
             r"^(?:我们?(?:家里?(?![具电庭人乡长政务常在有]))?的?|my |our )",
@@ -245,7 +263,7 @@ def _proposal(clause: Clause, text: Text, subject: str, span: tuple[int, int], v
 
 
 def _verb_name(verb: str) -> str:
-    if verb in {"is", "are", "use", "uses", "run on", "runs on", "run", "runs"} or verb.endswith(" to"):
+    if verb in {"is", "are", "'s", "use", "uses", "run on", "runs on", "run", "runs"} or verb.endswith(" to"):
         return "is"
     first = verb.split(maxsplit=1)[0]
     return "has" if first in {"has", "have"} else first.removesuffix("s")

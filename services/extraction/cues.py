@@ -48,6 +48,8 @@ def tempo(clauses: list[str], index: int) -> Tempo:
 def _own(clause: str) -> Tempo:
     if has("residual", clause):
         return Tempo.NONE
+    if has("once_only", clause) and not has("strong", clause):
+        return Tempo.ONCE
     if has("standing", clause):
         return Tempo.STANDING
     return Tempo.ONCE if has("once", clause) else Tempo.NONE

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from datetime import datetime
 
 from events.model import (
@@ -96,13 +97,14 @@ def _of_message(turn: Turn, message: Message, text: Text, sense: Sense | None) -
     before = _named_before(turn)
     said: list[Said] = []
     unread: list[tuple[int, Sentence]] = []
-    read = sentences(own_words(text))
+    read = _wished(sentences(own_words(text)))
     for index, sentence in enumerate(read):
         when = resolve(sentence.text, turn.occurred_at)
         ahead = when is not None and when.start > turn.occurred_at
         previous = read[index - 1] if index else None
         pointing = previous is not None and has("standing", sentence.text) and orders_it(sentence, previous)
-        for_good = pointing or _stays(index, read, text) or _goes_on(said, index, read, text)
+        repeated = has("polite", sentence.text) and any(_from_now_on(later) for later in read[index + 1 :])
+        for_good = pointing or repeated or _stays(index, read, text) or _goes_on(said, index, read, text)
         proposals = (
             []
             if only_standing(sentence) and index
@@ -129,6 +131,22 @@ def _of_message(turn: Turn, message: Message, text: Text, sense: Sense | None) -
     if sense is not None:
         said += [Said(index, found) for index, rest in unread for found in match_exemplars(rest, text, sense)]
     return [finished(each.proposal, each.index, read, text, message, turn_at=turn.occurred_at) for each in said]
+
+
+def _wished(read: Sequence[Sentence]) -> list[Sentence]:
+    """Let a polite question be the wish that a later sentence makes it: "could you …? Every time, please"."""
+    found = list(read)
+    for index, sentence in enumerate(read):
+        asked = [at for at in range(index) if found[at].asks and has("polite", found[at].text)]
+        if asked and _from_now_on(sentence):
+            wish = found[asked[-1]]
+            found[asked[-1]] = replace(wish, asks=False)
+            found[index] = replace(sentence, asks=True)  # it says nothing by itself
+    return found
+
+
+def _from_now_on(sentence: Sentence) -> bool:
+    return any(starts("so_from_now_on", part.strip()) for part in (sentence.text, *(c.text for c in sentence.clauses)))
 
 
 def _stays(index: int, read: Sequence[Sentence], text: Text) -> bool:

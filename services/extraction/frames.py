@@ -179,6 +179,10 @@ def _propose(frame: Frame, match: re.Match[str], sentence: Sentence, text: Text)
     if frame.taste and end - start > _NOMINAL and sentence.text[end - 1] == "的":
         end -= 1  # 挺喜欢吃榴莲的 is about 榴莲; 爱吃酸的 is about what is 酸的
         value = value[:-1]
+    first = (
+        match.start("v") - match.start() < _NOMINAL and frame.whole
+    )  # "a cortado is my usual": the rest says what of
+    until = max(end, match.end()) if first else end
     thing = bare_thing(sentence.text, start, end) if frame.taste else start
     return Proposal(
         frame=frame.name,
@@ -186,7 +190,11 @@ def _propose(frame: Frame, match: re.Match[str], sentence: Sentence, text: Text)
         key=key,
         value=text.shown[sentence.start + thing : sentence.start + end],
         content=_say(
-            frame, match, value, denied=denied, shown=text.shown[sentence.start + match.start() : sentence.start + end]
+            frame,
+            match,
+            value,
+            denied=denied,
+            shown=text.shown[sentence.start + match.start() : sentence.start + until],
         ),
         start=sentence.start + match.start(),
         end=sentence.start + max(match.end(), end),

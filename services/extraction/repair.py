@@ -12,7 +12,9 @@ from services.extraction.vocabulary import taste_of
 from services.extraction.wording import is_chinese, tidy_value
 
 _COPULA = re.compile(
-    r"[\s,，:：]*(?:(?:应该)?(?:是叫|是|叫|在|住在|用)|(?:it'?s|it is|is|should be|that'?s|on|in|at)(?![a-z]))?\s*"
+    r"[\s,，:：]*(?:(?:应该)?(?:是叫|是|叫|在|住在|用)|"
+    r"(?:(?:it|they|she|he) [a-z]+s? (?:on|at|in)|it'?s|it is|"
+    r"is|should be|that'?s|on|in|at)(?![a-z]))?\s*"
 )
 _VALUE = re.compile(r"[^,，。;；!?！？\n]{1,60}")
 _NOT_BUT = re.compile(
@@ -32,7 +34,7 @@ _WHY = re.compile(r"[,，] ?(?:我|刚才|刚刚|之前|(?:because|i|i'd|my)(?![
 _LEFT = "left_work"
 _WORK = "work."
 _WEAK = re.compile(r"actually(?![a-z])")  # also opens what is only added: "Actually, great city."
-_LONGEST = {True: 12, False: 5}  # characters of a Chinese value, words of an English one
+_LONGEST = {True: 12, False: 6}  # characters of a Chinese value, words of an English one
 _WHOLE = frozenset({"rule", "statement", "episode"})  # frames whose value may be all that was said
 
 

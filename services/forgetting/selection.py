@@ -105,8 +105,8 @@ async def select(
         going = with_made(stream, going, made)
         event = await _planned(connection, scope, stream, going)
     resting = await keys_resting_on(connection, scope, event.memories, event.messages)
-    asked = {*event.messages} - going.echoes.keys()  # what merely says it too was not asked for, nor the wish in it
-    lifted = suppressions_said_in(stream, asked) if wanted.scope in {"message", "session"} else []
+    # what merely says it too was not asked for, nor the wish in it
+    lifted = suppressions_said_in(stream, messages) if wanted.scope in {"message", "session"} else []
     keys = tuple(dict.fromkeys((*event.keys, *resting, *(part.key_id for each in lifted for part in each.parts))))
     event = event.model_copy(update={"memories": (*event.memories, *suppressions_of(lifted))})
     event = event.model_copy(update={"scope": wanted.scope, "target": wanted.target, "kind": wanted.kind, "keys": keys})

@@ -1,5 +1,7 @@
 """Gate 12: two claims about one thing (R20). Authority and the person's own time decide, not arrival."""
 
+import re
+
 from events.model import Assertion, Candidate, Claim, Kind, Outcome
 from services.governance.reasons import Reason
 from services.governance.renewal import renews
@@ -8,6 +10,7 @@ from services.governance.view import Living, Ruling, View, Writing, rule
 
 _WISHES = frozenset({Kind.PREFERENCE, Kind.FORMAT})
 _PURSUED = frozenset({"hobby", "goal"})  # "I am not learning it any more" ends the plan and what came of it
+_HABITUAL = re.compile(r"usual|regular|go-to|default|常|惯|默认")  # what is no longer liked is no longer the usual one
 _PASSING = frozenset({Kind.PLAN, Kind.EPISODE, Kind.REFLECTION})
 
 
@@ -139,6 +142,8 @@ def _forbids(candidate: Claim, claim: Claim) -> bool:
 
 def _takes_back(candidate: Claim, claim: Claim) -> bool:
     """Say whether a like or dislike is taken back under another key: the thing is the same, however it is filed."""
-    likes = candidate.kind is claim.kind is Kind.PREFERENCE and candidate.multi_valued and claim.multi_valued
+    habit = _HABITUAL.search(claim.key or "") is not None and not candidate.positive
+    likes = candidate.kind is Kind.PREFERENCE and candidate.multi_valued
+    likes = likes and (habit or (claim.kind is Kind.PREFERENCE and claim.multi_valued))
     opposite = candidate.positive != claim.positive and candidate.scope == claim.scope
     return likes and opposite and same_value(candidate, claim)
