@@ -25,6 +25,8 @@ class Blend:
     Args:
         keyword_short: the keyword weight of a query of up to `short` words (`breadth`).
         keyword_long: that of one of `long` words and more.
+        rarity: the exponent of idf for a question, which names what it wants by its rarest word; a dialogue, of several
+            lines, says rare words by the way, and has 1.
         short: a question in one sentence.
         long: several things said one after the other.
         last_line: how much the last line of a query of several lines counts beside the whole: a dialogue is asked about
@@ -42,6 +44,7 @@ class Blend:
 
     keyword_short: float = 0.5
     keyword_long: float = 0.3
+    rarity: float = 1.8
     short: float = 16.0
     long: float = 40.0
     last_line: float = 0.5
@@ -55,6 +58,8 @@ class Blend:
     def __post_init__(self) -> None:
         if not (0 <= self.keyword_long <= 1 and 0 <= self.keyword_short <= 1):
             raise ValueError("a keyword weight lies in [0, 1]")
+        if self.rarity <= 0:
+            raise ValueError("the exponent of idf is positive")
         if not 0 < self.short < self.long:
             raise ValueError("a short query has fewer words than a long one")
         if not 0 <= self.last_line <= 1:
@@ -66,6 +71,15 @@ class Blend:
         """Return the keyword weight of a query of so many words."""
         share = min(1.0, max(0.0, (words - self.short) / (self.long - self.short)))
         return self.keyword_short + share * (self.keyword_long - self.keyword_short)
+
+    def rarity_of(self, query: str) -> float:
+        """Return the exponent of idf for a query."""
+        return 1.0 if len(lines_of(query)) > 1 else self.rarity
+
+
+def lines_of(query: str) -> list[str]:
+    """Return the lines of a query that say something: those of a dialogue are several."""
+    return [line for line in query.splitlines() if line.strip()]
 
 
 def breadth(tokens: Iterable[str]) -> float:

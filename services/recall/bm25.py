@@ -1,7 +1,7 @@
 """Keyword scores over one person's keyed terms: Okapi BM25 (Robertson and Zaragoza 2009) with Lucene's positive idf.
 
-score(d) = Σ over query terms t of  idf(t) · tf(t, d) · (k1 + 1) / (tf(t, d) + k1 · (1 − b + b · |d| / mean |d|))
-idf(t)   = ln(1 + (N − df(t) + ½) / (df(t) + ½))
+score(d) = Σ over query terms t of  idf(t)^e · tf(t, d) · (k1 + 1) / (tf(t, d) + k1 · (1 − b + b · |d| / mean |d|))
+idf(t)   = ln(1 + (N − df(t) + ½) / (df(t) + ½))           e: `Blend.rarity_of`
 
 A memory is one sentence, so its length says little and a repeated word hardly more than a single one: k1 and b are
 Anserini's 0.9 and 0.4 instead of the usual 1.2 and 0.75, which gains two points of R@10 on LoCoMo and MemDaily.
@@ -25,7 +25,7 @@ Key = tuple[MemoryId, int]
 
 
 def keyword_scores(
-    query: Collection[int], entries: Iterable[Entry], *, count: int, mean_length: float
+    query: Collection[int], entries: Iterable[Entry], *, count: int, mean_length: float, rarity: float = 1.0
 ) -> dict[Key, float]:
     """Score every entry that shares a term with the query; an entry that shares none is not in the answer.
 
@@ -35,6 +35,7 @@ def keyword_scores(
             counted here.
         count: how many entries the person has.
         mean_length: their mean length in tokens.
+        rarity: the exponent of idf: above 1 a rare word counts more beside a common one.
     """
     wanted = frozenset(query)
     found = {
@@ -45,7 +46,7 @@ def keyword_scores(
     frequency = Counter(term for hits, _ in found.values() for term, _ in hits)
     # Entries and statistics may be read a moment apart, so there can be more entries than were counted.
     total = max(count, len(found))
-    idf = {term: log(1 + (total - df + 0.5) / (df + 0.5)) for term, df in frequency.items()}
+    idf = {term: log(1 + (total - df + 0.5) / (df + 0.5)) ** rarity for term, df in frequency.items()}
     mean = mean_length or 1.0
     norm = {length: K1 * (1 - B + B * length / mean) for _, length in found.values()}
     return {

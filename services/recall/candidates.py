@@ -42,11 +42,12 @@ _CURRENT = frozenset({"current", "in_conflict"})
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A query as the paths take it: vector, keyed terms, its breadth in words, and the model that made the vector."""
+    """A query as the paths take it: vector, keyed terms, their breadth in words and rarity, and the vector's model."""
 
     vector: NDArray[np.float32]
     terms: Sequence[int]
     words: float
+    rarity: float
     model: str
 
 
@@ -237,8 +238,9 @@ class Gathering:
 
     def _by_words(self) -> dict[Key, float]:
         if self._shared is None:
+            asked, entries = self._asked, self._entries.values()
             self._shared = keyword_scores(
-                self._asked.terms, self._entries.values(), count=self._count, mean_length=self._mean_length
+                asked.terms, entries, count=self._count, mean_length=self._mean_length, rarity=asked.rarity
             )
         return self._shared
 

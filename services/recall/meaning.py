@@ -7,6 +7,7 @@ import numpy as np
 from events.errors import BadInputError
 from events.model import Scope
 from projections.models import EmbeddingModel, Models, Vector
+from services.recall.blend import lines_of
 from services.recall.cache import RecallCache
 from services.recall.found import Meant
 from services.recall.rewriting import Rewriter
@@ -58,7 +59,7 @@ class Meaning:
     async def _embed(self, query: str, model: EmbeddingModel) -> Vector:
         """Embed a query; the last of several lines counts again in the same vector."""
         whole = await model.embed_query(query)
-        lines = [line for line in query.splitlines() if line.strip()]
+        lines = lines_of(query)
         if len(lines) < _SEVERAL or not self._last_line:
             return whole
         return _unit(whole + self._last_line * await model.embed_query(lines[-1]))

@@ -147,7 +147,8 @@ class Recall:
         """Ask the vector index, and read meanwhile what needs no answer of it; no connection waits for that index."""
         scope, moment = keyring.scope, present.moment
         meant = await self._meaning.of(scope, query, moment.model)
-        asked = Asked(meant.vector, terms(query, keyring.secret("terms")), breadth(tokenize(query)), moment.model)
+        keyed, rarity = terms(query, keyring.secret("terms")), self._blend.rarity_of(query)
+        asked = Asked(meant.vector, keyed, breadth(tokenize(query)), rarity, moment.model)
         gathering = Gathering(keyring, asked, present, self._blend)
         (hits, degraded), _ = await asyncio.gather(
             self._nearest(moment.vectors, scope, meant.vector), self._proposed(scope, gathering)

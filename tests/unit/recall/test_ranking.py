@@ -55,6 +55,17 @@ def test_keyword_scores_are_those_of_the_formula() -> None:
     assert found == {_key(0): pytest.approx(0.9475, abs=1e-4)}
 
 
+def test_a_rare_word_counts_the_more_the_higher_the_exponent() -> None:
+    """What shares a rare word with the query leads what shares a common one by more."""
+    rare, common, *_ = entries = [Entry(MemoryId(UUID(int=at)), 1, (8 if at else 7,), 3) for at in range(9)]
+
+    def lead(rarity: float) -> float:
+        found = keyword_scores([7, 8], entries, count=20, mean_length=3, rarity=rarity)
+        return found[rare.memory_id, 1] / found[common.memory_id, 1]
+
+    assert 1 < lead(1.0) < lead(1.5) < lead(1.8)
+
+
 def test_keyword_scores_survive_odd_statistics() -> None:
     """Counts read a moment earlier, and an empty index, give finite positive scores."""
     entries = _entries("tea", "tea", "tea")

@@ -197,3 +197,16 @@ def test_measuring_one_path_turns_the_other_off() -> None:
     """A blend can leave words or meaning out entirely, for every length of query."""
     words = Blend(keyword_short=1, keyword_long=1)
     assert {words.keyword_weight(length) for length in (0, 20, 100)} == {1}
+
+
+@pytest.mark.parametrize(
+    ("query", "rarity"),
+    [
+        ("我的船叫什么？", BLEND.rarity),
+        ("What is my boat called?\n", BLEND.rarity),
+        ("小王: 周末去海边吗\n\n助手: 好啊 / sure", 1.0),
+    ],
+)
+def test_a_question_is_about_its_rarest_word(query: str, rarity: float) -> None:
+    """A dialogue of several lines is not: what is rare in it is often said by the way."""
+    assert BLEND.rarity_of(query) == rarity
