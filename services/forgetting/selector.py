@@ -46,7 +46,8 @@ class Selector:
             selected = await select(connection, scope, stream, wanted)
         if selected is None or not selected.anew or not selected.going.found:
             return selected
-        if echoes := await self._echoes(scope.person, stream, selected.going, heard):
+        found = await self._echoes(scope.person, stream, selected.going, heard)
+        if echoes := {message: turn for message, turn in found.items() if message not in selected.event.messages}:
             async with self._reader.transaction(scope.person) as connection:
                 return await select(connection, scope, stream, wanted, echoes) or selected
         return selected
