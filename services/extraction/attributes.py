@@ -57,7 +57,7 @@ _PRESENT = re.compile(
     r"^(?:(?:现在|目前|如今|当前)(?:的|这[个位家])? ?|(?:current|present) )|(?:已经|全部|全都|统统|基本)+(?:都)?$"
 )
 _MOVED_MINE = re.compile(r"they(?:'ve| have)? moved (?:my|our) ")
-_OCCASION = re.compile(r"(?:休[\u4e00-\u9fff]?|会|课|班|训练|排练|集市|聚餐|值日|盘点)$")
+_OCCASION = re.compile(r"休[\u4e00-\u9fff]?$")
 _ONE_DAY = re.compile(r"(?<![a-z])(?:today|tonight|tomorrow|yesterday|this|next|last)(?![a-z])")
 _HAVING = frozenset({"have", "do", "attend", "take", "play"})
 _NO_CLOCK = frozenset({"choice", "order", "language", "length", "tone", "file", "layout", "colour", "theme"})

@@ -179,23 +179,16 @@ def _propose(frame: Frame, match: re.Match[str], sentence: Sentence, text: Text)
     if frame.taste and end - start > _NOMINAL and sentence.text[end - 1] == "的":
         end -= 1  # 挺喜欢吃榴莲的 is about 榴莲; 爱吃酸的 is about what is 酸的
         value = value[:-1]
-    first = (
-        match.start("v") - match.start() < _NOMINAL and frame.whole
-    )  # "a cortado is my usual": the rest says what of
-    until = max(end, match.end()) if first else end
+    # "a cortado is my usual": what stands behind the value says of what it is
+    until = match.end() if frame.whole and match.end() > match.end("v") else end
+    said = text.shown[sentence.start + match.start() : sentence.start + until]
     thing = bare_thing(sentence.text, start, end) if frame.taste else start
     return Proposal(
         frame=frame.name,
         kind=kind,
         key=key,
         value=text.shown[sentence.start + thing : sentence.start + end],
-        content=_say(
-            frame,
-            match,
-            value,
-            denied=denied,
-            shown=text.shown[sentence.start + match.start() : sentence.start + until],
-        ),
+        content=_say(frame, match, value, denied=denied, shown=said),
         start=sentence.start + match.start(),
         end=sentence.start + max(match.end(), end),
         positive=frame.positive and not denied,

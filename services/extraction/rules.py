@@ -50,7 +50,7 @@ _ARTEFACTS = frozenset(
         *("explanation", "summary", "document", "email", "code", "report", "meeting_notes", "weekly_report", "letter"),
         *("monthly_report", "title", "article", "contract", "invoice", "slides", "chart", "table", "list", "recipe"),
         *("quote", "plan_doc", "digest", "newsletter", "commit_message", "pr_description", "code_comment", "message"),
-        *("signature", "translation"),
+        *("signature", "translation", "image"),
     }
 )
 _MAKES = re.compile(
@@ -158,6 +158,8 @@ def _differs(mine: tuple[str, str], held: tuple[str, str]) -> bool:
 def _ruled(clause: Clause) -> tuple[str, str] | None:
     ruled = respect(clause.text, without=frozenset({"choice", "order"}))
     named = topics(clause.text)
+    if ruled and ruled.name == "channel":  # 不用发邮箱了: the thing named is the way, not what goes by it
+        named = [topic for topic in named if topic.end <= ruled.start or ruled.end <= topic.start]
     return (named[-1].name if named else "", ruled.name) if ruled else None
 
 
