@@ -17,8 +17,9 @@ from uuid import UUID
 import numpy as np
 import orjson
 from prometheus_client import CollectorRegistry
+from tenacity import retry, retry_if_exception_type, stop_after_delay, wait_fixed
 
-from events.errors import BadInputError
+from events.errors import BadInputError, UnavailableError
 from events.model import TenantId
 from ops.bench.memory_use import PeakMemory, sizes
 from ops.bench.places import durability
@@ -43,6 +44,7 @@ _WARM: Final = 20
 _ROUND: Final = 25  # questions of a way before the next one's turn
 _ASKERS: Final = (1, 16)
 _HOUR_S: Final = 3600
+_OPEN_S: Final = 1200  # Milvus Lite reads a million vectors again in minutes
 _NOTE: Final = "filled.json"
 _BEST: Final = Wanted(8, lambda fact, body: True)  # noqa: ARG005 - whatever it is, as many as a context holds
 
@@ -137,6 +139,7 @@ async def _ways(composition: Composition, filled: Sequence[Person]) -> dict[str,
         asked.append(Asked(person, text, await composition.embedder.embed_query(text)))
     async with composition.log("reader").connection() as connection:
         place = await place_of(connection, "vectors")
+    await _opened(composition, place, people[0])
     parts = (composition.log("reader"), composition.vault("keeper"), composition.vectors, composition.models)
     nothing, vectors, everything = (
         RecallCache(age_s, CollectorRegistry(), kept) for age_s, kept in ((0, 0), (_HOUR_S, 0), (_HOUR_S, _ASKED))
@@ -175,6 +178,14 @@ async def _ways(composition: Composition, filled: Sequence[Person]) -> dict[str,
             },
         }
     return figures
+
+
+@retry(
+    retry=retry_if_exception_type(UnavailableError), wait=wait_fixed(1), stop=stop_after_delay(_OPEN_S), reraise=True
+)
+async def _opened(composition: Composition, place: str, person: Person) -> None:
+    """Wait until the index answers."""
+    await composition.vectors.search(place, person.scope, person.vectors[0], 1)
 
 
 async def _times(
