@@ -358,14 +358,14 @@ class Person:
         return NewEvent(event, NOW + timedelta(seconds=self.random.randint(0, 9)), parts)
 
     @cached_property
-    def _places(self) -> Random:
+    def _apart(self) -> Random:
         """Dice of their own, so that a history of a seed is otherwise what it was."""
         return dice(0)
 
     def _audience(self) -> Audience:
         """Draw whom something is for: each half the time everybody, else one of two."""
         ids = (None, None, UUID(int=1), UUID(int=2))
-        return Audience.model_validate({name: self._places.choice(ids) for name in Audience.model_fields})
+        return Audience.model_validate({name: self._apart.choice(ids) for name in Audience.model_fields})
 
     def _memory(self) -> MemoryBody:
         return MemoryBody(
@@ -395,8 +395,8 @@ class Person:
             gate="sensitivity",
             reason="sensitive_unconsented",
             kind=Kind.FACT,
-            confidence=self.random.randint(0, 1000),
-            importance=self.random.randint(0, 1000),
+            confidence=self._apart.randint(0, 1000),
+            importance=self._apart.randint(0, 1000),
             cites=self.said[turn][:1],
             held_until=NOW + timedelta(days=7) if held else None,
             audience=self._audience(),
