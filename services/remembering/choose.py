@@ -23,7 +23,7 @@ from projections.choices import SUPPRESSION_PART, TRAINING, Choices, open_choice
 from services.governance.folding import plain
 from services.governance.policy import Policy
 from services.governance.secrets import redact
-from services.remembering.wishes import lifts_of
+from services.remembering.wishes import lifts_of, said_in
 
 
 class Chooser:
@@ -79,36 +79,42 @@ class Chooser:
     async def suppress(self, scope: Scope, description: str, actor: str) -> MemoryId:
         """Not remember what is described, from now on; return the suppression's id, the same for the same words.
 
-        A secret in the description is replaced like any other before it is stored (R10).
+        One that was said in a turn is another, which goes with its message or when it is taken back in words. A secret
+        in the description is replaced like any other before it is stored (R10).
         """
         description = redact(description).text
-        known = (await self.show(scope)).suppressions
-        for suppression, said in known.items():
-            if plain(said) == plain(description):
+        choices = await self.show(scope)
+        for suppression in _saying(description, choices):
+            if not said_in(choices.asked[suppression]):
                 return suppression
         suppression = MemoryId(uuid4())
         (key,) = await (await self._vault.keyring(scope)).lease(1)
         part = Part(SUPPRESSION_PART, SuppressionBody(description=description), key)
-        await self._append(scope, actor, SuppressionAsked(suppression_id=suppression), part)
+        await self._append(scope, actor, SuppressionAsked(suppression_id=suppression), parts=(part,))
         return suppression
 
     async def lift(self, scope: Scope, suppression: MemoryId, actor: str) -> bool:
-        """Remember such things again, and forget what the person said about it; False where there is none such."""
+        """Remember such things again, and forget what the person said about it; False where there is none such.
+
+        Every other one of the same words is lifted with it, or nothing would be remembered again.
+        """
         async with self._reader.transaction(scope) as connection:
             events = await read_choices(connection, scope, memory_stream(scope.subject_id))
-        asked = next((each for each in events if _is(each.event, suppression)), None)
-        if asked is None:
+        asked = {each.event.suppression_id: each for each in events if isinstance(each.event, SuppressionAsked)}
+        if suppression not in asked:
             return False
-        (event,) = lifts_of([asked])
-        await self._append(scope, actor, event)
+        choices = await self.show(scope)
+        same = _saying(choices.suppressions.get(suppression, ""), choices)
+        await self._append(scope, actor, *lifts_of(asked[each] for each in dict.fromkeys([suppression, *same])))
         return True
 
-    async def _append(self, scope: Scope, actor: str, event: Event, *parts: Part) -> None:
-        new = NewEvent(event, datetime.now(UTC), parts)
+    async def _append(self, scope: Scope, actor: str, *events: Event, parts: tuple[Part, ...] = ()) -> None:
+        news = tuple(NewEvent(event, datetime.now(UTC), parts) for event in events)
         await self._events.append(
-            Command(CommandId(uuid4()), scope, memory_stream(scope.subject_id), None, actor, (new,))
+            Command(CommandId(uuid4()), scope, memory_stream(scope.subject_id), None, actor, news)
         )
 
 
-def _is(event: Event, suppression: MemoryId) -> bool:
-    return isinstance(event, SuppressionAsked) and event.suppression_id == suppression
+def _saying(description: str, choices: Choices) -> list[MemoryId]:
+    """Name the suppressions that stand and say the same in the same words."""
+    return [each for each, said in choices.suppressions.items() if plain(said) == plain(description)]

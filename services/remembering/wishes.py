@@ -7,7 +7,7 @@ from uuid import uuid4
 
 from events.envelope import NewEvent, Part, StoredEvent
 from events.keyring import Keyring
-from events.model import MemoryId, StandingWish, SuppressionAsked, SuppressionBody, Tombstoned
+from events.model import MemoryId, MessageId, StandingWish, SuppressionAsked, SuppressionBody, Tombstoned
 from projections.choices import SUPPRESSION_PART, Choices
 from services.extraction.subjects import meant_kinds, meant_subjects
 from services.governance.aboutness import describe
@@ -26,15 +26,18 @@ class Wishes:
 def settle_wishes(wishes: Sequence[StandingWish], choices: Choices, said_at: datetime) -> Wishes:
     """Say what the wishes of a turn change, one after the other.
 
-    What stands already is not asked for again. Only what was said in a conversation is lifted by saying so, and only by
-    what is not older; what a person asked for by a call is lifted by a call.
+    What stands already is not asked for again, but what was said in another message only is: it stands as long as any
+    message that says it. Only what was said in a conversation is lifted by saying so, and only by what is not older;
+    what a person asked for by a call is lifted by a call.
     """
     asked: list[StandingWish] = []
     standing = dict(choices.suppressions)
     lifted: list[StoredEvent] = []
     for wish in wishes:
         if not wish.lifts:
-            known = [*standing.values(), *(each.description for each in asked)]
+            message = wish.evidence.message_id
+            stays = [each for name, each in standing.items() if said_in(choices.asked[name]) in {(), (message,)}]
+            known = [*stays, *(each.description for each in asked if each.evidence.message_id == message)]
             if not any(same_topic(wish.description, each) for each in known):
                 asked.append(wish)
             continue
@@ -84,5 +87,10 @@ def lifts_of(lifted: Iterable[StoredEvent]) -> list[Tombstoned]:
     ]
 
 
+def said_in(stored: StoredEvent) -> tuple[MessageId, ...]:
+    """Name the message in which a suppression was asked for; none where a call did."""
+    return stored.event.cites if isinstance(stored.event, SuppressionAsked) else ()
+
+
 def _may_go(stored: StoredEvent, said_at: datetime) -> bool:
-    return isinstance(stored.event, SuppressionAsked) and bool(stored.event.cites) and stored.said_at <= said_at
+    return bool(said_in(stored)) and stored.said_at <= said_at

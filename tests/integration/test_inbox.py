@@ -210,12 +210,12 @@ async def test_what_is_suppressed_is_not_written_in_other_words(plant: Plant) ->
 
 
 async def test_a_wish_said_in_a_turn_stands_until_it_is_lifted(plant: Plant) -> None:
-    """It is listed and holds like one asked for by a call, once, until it is taken back or its message is forgotten."""
+    """It holds like one asked for by a call, by each message that says it, until taken back or forgotten."""
     scope, backend = await plant.person(), plant.composition.backend
     for said in ("以后别记我的体重。", "Don't keep anything about my weight from now on."):
         await plant.say(scope, said, "好的。")
-    (standing,) = (await backend.suppressions(scope)).suppressions
-    assert standing.description == "我的体重"
+    standing = (await backend.suppressions(scope)).suppressions
+    assert sorted(each.description for each in standing) == ["my weight", "我的体重"]
     (verdict,) = (await plant.say(scope, "请记住：我的体重是 71 公斤。", "好的。")).verdicts
     assert (verdict.outcome, verdict.reason) == ("suppressed", "described_before")
     (verdict,) = (
@@ -235,6 +235,20 @@ async def test_a_wish_said_in_a_turn_stands_until_it_is_lifted(plant: Plant) -> 
     assert (await backend.suppressions(scope)).suppressions == ()
     await plant.follow()
     assert (await plant.until(scope, receipt.receipt_id)).propagated_at is not None
+
+
+async def test_what_a_call_asked_for_stands_beside_what_was_said(plant: Plant) -> None:
+    """Words lift what words asked for, and no more; a call lifts all that says the same."""
+    scope, backend = await plant.person(), plant.composition.backend
+    await plant.say(scope, "以后别记我的体重。", "好的。")
+    called = await backend.suppress(scope, "我的体重")
+    assert len((await backend.suppressions(scope)).suppressions) == 2
+    await plant.say(scope, "可以再记我的体重了。", "好的。")
+    (left,) = (await backend.suppressions(scope)).suppressions
+    assert left.suppression_id == called.suppression_id
+    await plant.say(scope, "以后别记我的体重。", "好的。")
+    assert await backend.lift(scope, called.suppression_id)
+    assert (await backend.suppressions(scope)).suppressions == ()
 
 
 async def test_a_description_forgets_what_its_preview_showed(plant: Plant) -> None:

@@ -17,13 +17,13 @@ def a_wish(description: str, *, lifts: bool = False) -> StandingWish:
     )
 
 
-def choices(*descriptions: str, said: bool = True) -> Choices:
-    """Make what stands: said in a conversation, or asked for by a call."""
+def choices(*descriptions: str, said: bool = True, message: MessageId = SAID) -> Choices:
+    """Make what stands: said in a message, or asked for by a call."""
     asked = {}
     for _ in descriptions:
         suppression = MemoryId(uuid4())
         asked[suppression] = stored(
-            SuppressionAsked(suppression_id=suppression, cites=(SAID,) if said else ()), "suppression"
+            SuppressionAsked(suppression_id=suppression, cites=(message,) if said else ()), "suppression"
         )
     return Choices(Consents(), dict(zip(asked, descriptions, strict=True)), asked)
 
@@ -34,6 +34,14 @@ def test_what_stands_is_not_asked_for_again(standing: str) -> None:
     found = settle_wishes([a_wish("我的体重"), a_wish("我的收入"), a_wish("我的收入")], choices(standing), NOW)
     assert [wish.description for wish in found.asked] == ["我的收入"]
     assert found.standing == (standing, "我的收入")
+
+
+@pytest.mark.parametrize("standing", ["我的体重", "my weight"])
+def test_what_another_message_said_is_asked_for_again(standing: str) -> None:
+    """Forgetting the one message must not lift what the other one still says; a call stands for all of them."""
+    wish, other = a_wish("我的体重"), MessageId(uuid4())
+    assert settle_wishes([wish], choices(standing, message=other), NOW).asked == (wish,)
+    assert settle_wishes([wish], choices(standing, said=False), NOW).asked == ()
 
 
 @pytest.mark.parametrize("again", ["我的体重", "my weight"])
