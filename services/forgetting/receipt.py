@@ -24,6 +24,7 @@ OUT_OF_SCOPE = (
     "model providers that saw a prompt",
     "copies the application made of an answer",
     "unreclaimed bytes in store files, until purged",
+    "ciphertexts and wrapped keys in write-ahead logs, until these are reused",
 )
 
 _PROVEN = frozenset({"absent", "purged", "masked", "drained", "unreclaimed", "not_configured"})
