@@ -14,10 +14,12 @@ select count(*) as by_id, count(*) filter (where tenant_id <> $2) as by_id_other
   coalesce(array_agg(distinct version order by version), '{}') as versions
 from keywords.entry where memory_id = any($1::uuid[])
 """
-# the same terms, equally often; the fact beside a row says whether it is about the same thing and when it was said
+# the same terms, equally often; the fact beside a row says whether it is about the same thing and when it was said;
+# what lives on in its own right, as the same said for other readers does (tags know no readers), is no trace
 _BY_TERMS = """
 select k.memory_id = any($1::uuid[]) or m.memory_id is null
-         or (m.tag is not distinct from $5::bytea and least(m.occurred_at, m.recorded_at) <= $6) as hit
+         or (m.tag is not distinct from $5::bytea and least(m.occurred_at, m.recorded_at) <= $6
+             and m.memory_id <> all($7::uuid[])) as hit
 from keywords.entry k left join facts.memory m using (tenant_id, memory_id, version)
 where k.tenant_id = $2 and k.subject_id = $3 and k.terms @> $4::bigint[]
   and (select array_agg(term order by term) from unnest(k.terms) as term) = $4::bigint[]
@@ -65,5 +67,6 @@ async def _by_terms(connection: Connection, question: Question, target: Target) 
         sorted(target.terms),
         None if target.tag is None else bytes.fromhex(target.tag),
         question.forgotten_at,
+        list(question.spared),
     )
     return [row["hit"] for row in rows]

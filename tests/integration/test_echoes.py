@@ -8,6 +8,8 @@ import pytest
 from events.errors import PreviewChangedError
 from events.model import Kind, MemoryId, Outcome, Scope, Tombstoned
 from services.wire.choices import ForgetPreview
+from services.wire.memories import MoveRequest
+from services.wire.names import Bounds
 from services.wire.recall import ContextRequest
 from services.wire.receipts import MessageOf, ReceiptView, What
 from services.wire.turns import TurnOutcome
@@ -106,6 +108,59 @@ async def test_an_equal_memory_that_was_said_anew_is_a_neighbour(plant: Plant, s
     (path,) = [each for each in shown.layers if each.layer == "read_path"]
     assert (path.state, path.checks["neighbours"] > 0) == ("absent", True)
     assert set(await plant.recalled(scope, said)) == {anew.memory_id}
+
+
+KAYAK = ("My kayak is orange.", "我的皮划艇是橙色的。")
+ONE = Bounds(assistant="a")
+
+
+@pytest.mark.parametrize(
+    ("readers", "said", "way"),
+    [
+        ((Bounds(), ONE), KAYAK[0], "memory"),
+        ((Bounds(), ONE), KAYAK[1], "session"),
+        ((Bounds(task_id="t1"), Bounds()), KAYAK[0], "session"),
+        ((Bounds(task_id="t1"), Bounds()), KAYAK[1], "memory"),
+        ((ONE, Bounds(assistant="b")), KAYAK[1], "memory"),
+        ((Bounds(assistant="a", purpose="p"), Bounds(assistant="a", purpose="q")), KAYAK[0], "session"),
+    ],
+)
+async def test_the_same_said_for_other_readers_keeps_no_receipt(
+    plant: Plant, readers: tuple[Bounds, Bounds], said: str, way: str
+) -> None:
+    """Of two equal memories for different readers one is forgotten to the end beside the other, then the other too."""
+    scope, backend = await plant.person(), plant.composition.backend
+    bound = [await backend.bound(scope, each) for each in readers]
+    spoken = [(await say(plant, each, f"s{number}", said)).verdicts for number, each in enumerate(bound)]
+    first, second = (each.memory_id for verdicts in spoken for each in verdicts if each.outcome == "accepted")
+    if way == "memory":
+        receipt = await plant.forget(scope, first)
+    else:
+        asked = await backend.forget_what(bound[0], What(session_id="s0"))
+        assert asked is not None
+        receipt = asked.receipt_id
+    await plant.follow()
+    shown = await plant.until(scope, receipt)
+    (index,) = [each for each in shown.layers if each.layer == "keyword_index"]
+    assert index.checks["neighbours"] == 1
+    assert set(await plant.recalled(scope, said)) == {second}
+    await forgotten(plant, scope, second)
+    assert await plant.recalled(scope, said) == {}
+
+
+@pytest.mark.parametrize(("said", "first"), [(KAYAK[0], "moved"), (KAYAK[1], "again")])
+async def test_what_was_moved_and_said_again_is_forgotten_apart(plant: Plant, said: str, first: str) -> None:
+    """A memory that was given to one assistant, and the one said again since: neither keeps the other's receipt."""
+    scope, backend = await plant.person(), plant.composition.backend
+    moved = (await say(plant, scope, "s0", said)).verdicts[0].memory_id
+    assert await backend.move(scope, moved, MoveRequest(assistant="a")) is not None
+    await plant.follow()
+    again = (await say(plant, scope, "s1", said)).verdicts[0]
+    assert (again.outcome, again.memory_id != moved) == ("accepted", True)
+    order = (moved, again.memory_id) if first == "moved" else (again.memory_id, moved)
+    await forgotten(plant, scope, order[0])
+    assert set(await plant.recalled(scope, said)) == {order[1]}
+    await forgotten(plant, scope, order[1])
 
 
 async def test_the_preview_of_one_memory_says_what_goes_with_it(plant: Plant) -> None:
