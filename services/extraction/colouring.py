@@ -8,6 +8,7 @@ from services.extraction.cues import Tempo, has, lexicon, tempo
 from services.extraction.episodes import as_episode
 from services.extraction.normalise import Text
 from services.extraction.proposal import Proposal
+from services.extraction.request import asked_to_remember
 from services.extraction.segment import Sentence
 from services.extraction.vocabulary import scope_of, sensitivity_of, topics, vocabulary
 
@@ -83,7 +84,7 @@ def coloured(proposal: Proposal, sentence: Sentence, text: Text, *, doubted: boo
         features.add("uncertain")
     if doubted:
         features.add("doubted")
-    if has("remember", sentence.text) and not has("forget_not", sentence.text):
+    if asked_to_remember(sentence.text) and not has("forget_not", sentence.text):
         features.add("explicit")
     assertion = proposal.assertion
     if has("hypothetical", sentence.text) and (meant is not Tempo.STANDING or proposal.frame != "rule"):

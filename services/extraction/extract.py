@@ -36,6 +36,7 @@ from services.extraction.plans import match_plans
 from services.extraction.projects import in_project, match_projects
 from services.extraction.proposal import Proposal
 from services.extraction.repair import Said, corrected, recalled, repaired, restated, succeeded
+from services.extraction.request import asked_to_remember
 from services.extraction.rules import match_rules
 from services.extraction.segment import Sentence, sentences
 from services.extraction.standing import standing_wishes
@@ -212,7 +213,7 @@ def _of_sentence(
     chosen: list[Proposal] = []
     others = has("reported", sentence.text[:_OPENING])
     attributes = [] if others else match_attributes(sentence, text, earlier)
-    if has("remember", sentence.text):  # what is to be remembered says something in any case
+    if asked_to_remember(sentence.text):  # what is to be remembered says something in any case
         attributes = [p for p in attributes if not p.amends]
     wished = [p for p in attributes if has("standing", sentence.clauses[sentence.clause_at(p.start)].text)]
     _add(chosen, match_plans(sentence, text, when, now, ahead=ahead))

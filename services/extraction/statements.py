@@ -1,9 +1,10 @@
 """Stage 4e: what no frame knows but must not be lost: what the person asked to remember, and sensitive statements."""
 
 from events.model import Kind
-from services.extraction.cues import has, lexicon
+from services.extraction.cues import has
 from services.extraction.normalise import Text
 from services.extraction.proposal import Proposal
+from services.extraction.request import asked_to_remember
 from services.extraction.segment import Sentence
 from services.extraction.vocabulary import sensitivity_of
 from services.extraction.wording import is_chinese, short, tidy_span
@@ -16,7 +17,7 @@ _SELF = ("我", " i ", " i'", " my ", " we ", " we'", " our ")
 
 def match_statements(sentence: Sentence, text: Text) -> list[Proposal]:
     """Return the sentence itself as a claim where the person asked for it or where it touches a sensitive class."""
-    asked = lexicon()["remember"].search(sentence.text)
+    asked = asked_to_remember(sentence.text)
     sensitive = sensitivity_of(sentence.text)
     mine = any(word in f" {sentence.text} " for word in _SELF)
     about_self = mine and not has("third", sentence.text[:6])

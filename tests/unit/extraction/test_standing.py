@@ -29,6 +29,8 @@ ASKED = [
     ("From now on don't remember my plans.", "my plans"),
     ("As for my income, don't keep anything from now on.", "my income"),
     ("My weight is off the record from now on.", "My weight"),
+    ("Could you please not remember my weight from now on?", "my weight"),
+    ("你以后没必要记我的体重", "我的体重"),
 ]
 LIFTED = [
     ("可以记我的体重了", "我的体重"),
