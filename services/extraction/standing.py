@@ -20,6 +20,11 @@ _PLACED = re.compile(  # a thing that is kept somewhere, or in some state, is no
     r"(?:in|at|on|up|down|with|without|to|from|under|as|into|off|away|out|for|until|by|waiting)(?: |$).*"
 )
 _MARKS = " ,.!。，！"
+_MANNER = re.compile(r".* (?:wrong(?:ly)?|(?:in)?correctly|badly|poorly|properly|right|upside down)")  # how, not what
+_ONLY_THEN = re.compile(  # what is allowed under a condition is not allowed yet
+    r"[\s,，]*(?:(?:那|不过|但是?|所以|嗯|好)[,，]?)?(?:等(?!等)|一旦|如果|要是|假如|万一|除非|只有|只要)|"
+    r"\s*(?:(?:but|and|so|well|ok|okay),? )?(?:once|when|after|if|as soon as|unless|until|provided|as long as)(?![a-z])"
+)
 _POINTING = re.compile(
     r"(?:我说?的?|你|他们?|她们?|它们?|这[个些条句段]?|那[个些条句段]?|话|什么|东西|一切|所有|任何)+|"
     r"(?:it|this|that|them|these|those|me|us|things?|stuff|anything|everything|what i (?:say|said|tell you|told you)|"
@@ -48,6 +53,8 @@ def _may_wish(whole: str, *, lifts: bool) -> bool:
     """Say whether a sentence may be meant for good; what is allowed again is so by its own words."""
     words = _words()
     if words["now"].search(whole) or has("sarcasm", whole) or has("hypothetical", whole):
+        return False
+    if lifts and _ONLY_THEN.match(whole):
         return False
     return lifts or words["always"].search(whole) is not None or words["class"].search(whole) is not None
 
@@ -94,7 +101,7 @@ def _bare(stretch: str) -> tuple[int, int]:
 
 
 def _means_something(name: str, stretch: str) -> bool:
-    if _POINTING.fullmatch(name.strip()) or _PLACED.fullmatch(name):
+    if _POINTING.fullmatch(name.strip()) or _PLACED.fullmatch(name) or _MANNER.fullmatch(name):
         return False
     words = _words()
     if meant_kinds(name) or (words["class"].search(stretch) and (names_of_a_person(name) or meant_subjects(name))):

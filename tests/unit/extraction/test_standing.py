@@ -50,6 +50,12 @@ OF_THIS_TURN = [
     "don't record my weight today",
 ]
 NO_WISH = [
+    "Can you stop remembering my name wrong?",
+    "帮我写一句话：以后别记我的体重",
+    "Write me a sentence: from now on don't remember my weight",
+    "等我减肥成功了，可以记我的体重了",
+    "Once I leave this job, you can remember my salary again",
+    "If I get better, you can remember my weight again.",
     "以后别记错我的名字",
     "别再记混我的生日了",
     "From now on don't save my reports as PDF.",
