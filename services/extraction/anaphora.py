@@ -104,4 +104,5 @@ def _about(proposal: Proposal, named: Proposal) -> Proposal:
         value=named.value,
         content=proposal.content.replace(proposal.value, named.value),
         features=proposal.features - {"pronoun"},
+        sensitivity=proposal.sensitivity or named.sensitivity,
     )

@@ -6,7 +6,7 @@ from dataclasses import replace
 from events.model import Assertion
 from services.extraction.cues import Tempo, has, lexicon, tempo
 from services.extraction.episodes import as_episode
-from services.extraction.normalise import Text
+from services.extraction.normalise import Text, normalise
 from services.extraction.proposal import Proposal
 from services.extraction.request import asked_to_remember
 from services.extraction.segment import Sentence
@@ -101,8 +101,18 @@ def coloured(proposal: Proposal, sentence: Sentence, text: Text, *, doubted: boo
         ephemeral=passing and not for_good,
         correction=proposal.correction or has("change", sentence.text),
         scope=scope_of(sentence.text) if proposal.frame in _BY_CONTEXT else proposal.scope,
-        sensitivity=proposal.sensitivity or _sensitivity(proposal, sentence),
+        sensitivity=class_of(proposal, sentence),
     )
+
+
+def class_of(proposal: Proposal, sentence: Sentence) -> str | None:
+    """Return the sensitive class of a claim: of what it corrects, of its key, of its words, or of what was completed.
+
+    A correction ("no wait, 6000") names nothing that is sensitive: what it says is in the content it completes.
+    """
+    completed = "repaired" in proposal.features or proposal.replaces is not None
+    whole = sensitivity_of(normalise(proposal.content).folded) if completed else None
+    return proposal.sensitivity or _sensitivity(proposal, sentence) or whole
 
 
 def _sensitivity(proposal: Proposal, sentence: Sentence) -> str | None:

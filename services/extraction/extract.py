@@ -20,7 +20,7 @@ from events.model import (
 from services.extraction.anaphora import names_nothing, orders_it, with_antecedent, with_object, with_recalled
 from services.extraction.attributes import match_attributes
 from services.extraction.changes import match_changes
-from services.extraction.colouring import coloured, only_standing
+from services.extraction.colouring import class_of, coloured, only_standing
 from services.extraction.confidence import confidence_of, importance_of
 from services.extraction.cues import has, starts
 from services.extraction.dates import Period, resolve
@@ -235,7 +235,8 @@ def _of_sentence(
             if sensitivity_of(clause.text):
                 alone = Sentence(clause.start, clause.end, clause.text, (clause,), asks=False)
                 _add(chosen, match_statements(alone, text))
-    return repaired(chosen, sentence, text)
+    classed = [replace(each, sensitivity=class_of(each, sentence)) for each in chosen]
+    return repaired(classed, sentence, text)
 
 
 def _add(chosen: list[Proposal], more: list[Proposal]) -> None:

@@ -57,7 +57,7 @@ def repaired(proposals: list[Proposal], sentence: Sentence, text: Text) -> list[
     if not before:
         return proposals
     if any(p.key == before[-1].key for p in after):
-        return [*before[:-1], *after]
+        return [*before[:-1], *(_classed(p, before[-1]) if p.key == before[-1].key else p for p in after)]
     opening = _COPULA.match(sentence.text, mark.end())
     value = _VALUE.match(sentence.text, opening.end() if opening else mark.end())
     if value is None:
@@ -84,7 +84,10 @@ def corrected(
     last = said[-1]
     same = [each for each in more if each.proposal.key and each.proposal.key == last.proposal.key]
     if opening is not None and same:
-        return [*said[:-1], *(Said(e.index, replace(e.proposal, correction=True)) if e in same else e for e in more)]
+        heirs = [
+            replace(_classed(e.proposal, last.proposal), correction=True) if e in same else e.proposal for e in more
+        ]
+        return [*said[:-1], *(Said(e.index, heir) for e, heir in zip(more, heirs, strict=True))]
     fixed = None if more else _elliptic(last.proposal, sentence, text, opening)
     return [*said, *more] if fixed is None else [*said[:-1], Said(last.index, fixed)]
 
@@ -122,7 +125,8 @@ def restated(said: Sequence[Said], before: Sequence[Proposal], read: Sequence[Se
     first, last = said[0], next((each for each in reversed(before) if each.key == said[0].proposal.key), None)
     if last is None or last.key is None or last.value == first.proposal.value:
         return list(said)
-    return [Said(first.index, replace(first.proposal, correction=True, replaces=last.value)), *said[1:]]
+    heir = replace(_classed(first.proposal, last), correction=True, replaces=last.value)
+    return [Said(first.index, heir), *said[1:]]
 
 
 def succeeded(said: Sequence[Said]) -> list[Said]:
@@ -194,6 +198,11 @@ def _placed(last: Proposal, new: str) -> str | None:
         return kept.group() + new if kept else None
     unit = last.content.partition(last.value)[2]  # what the frame says itself: "三十三" of "三十三岁"
     return new.removesuffix(unit) if unit else new
+
+
+def _classed(new: Proposal, last: Proposal) -> Proposal:
+    """Return what corrects a claim, of its sensitive class where its own words show none."""
+    return replace(new, sensitivity=new.sensitivity or last.sensitivity)
 
 
 def _with_value(last: Proposal, new: str, end: int) -> Proposal:

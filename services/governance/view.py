@@ -88,7 +88,7 @@ class View(Frozen):
 class Ruling(Frozen):
     """What became of a candidate, at which gate, and why.
 
-    `target` is set for reinforce, supersede and dispute. `settles` names memories in conflict that no longer are.
+    `target` is set for reinforce, supersede and dispute. `settles` names what no longer waits.
     """
 
     outcome: Writing | Outcome

@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
+from itertools import chain
 
 from events.envelope import StoredEvent
 from events.model import (
@@ -25,6 +26,7 @@ from events.model import (
 )
 from projections.choices import Consents
 from services.governance.gates.worth import worth_of
+from services.governance.inheritance import inheriting
 from services.governance.judge import GATES, Gate, Living, Ruling, View, Writing, judge
 from services.governance.reasons import Reason
 from services.governance.sameness import same_thing, same_value
@@ -91,16 +93,18 @@ def decide(
     """
     decisions: list[Decision] = []
     waiting = list(held)
-    for proposed, audience in candidates.items():
-        candidate = classified(proposed, view.policy.profile)
+    for proposed, meant in candidates.items():
+        known = ((each.claim, each.audience) for each in view.living), ((each.body, each.audience) for each in waiting)
+        candidate, audience = inheriting(classified(proposed, view.policy.profile), meant, chain(*known))
         met = tuple(each for each in view.living if each.audience == audience)
         consents = Consents(view.consents, purposes=view.purposes).open_for(audience.purpose)
         own = view.model_copy(update={"living": met, "consents": consents})
         same = [each for each in waiting if each.audience == audience]
-        decision = replace(_one(candidate, own, same, new_id(), gates), audience=audience)
+        decision = _settling(replace(_one(candidate, own, same, new_id(), gates), audience=audience), same)
         decisions.append(decision)
         if (body := decision.body) is None:
             continue
+        waiting = [each for each in waiting if each.memory_id not in decision.ruling.settles]
         if not decision.written:
             waiting.append(Held(decision.memory_id, body, audience))
             continue
@@ -121,6 +125,16 @@ def decide(
         counts = view.counts | {body.kind: view.counts.get(body.kind, 0) + (decision.version == 1)}
         view = view.model_copy(update={"living": (*others, living), "counts": counts})
     return decisions
+
+
+def _settling(decision: Decision, held: Iterable[Held]) -> Decision:
+    """Let what is kept stand for what is held with the value that it corrects: that waits no longer."""
+    candidate, ruling = decision.candidate, decision.ruling
+    if decision.body is None or candidate.replaces is None or (ruling.target is not None and not decision.written):
+        return decision
+    gone = candidate.model_copy(update={"value": candidate.replaces})
+    settled = tuple(each.memory_id for each in held if _same(gone, each.body))
+    return replace(decision, ruling=ruling.model_copy(update={"settles": (*ruling.settles, *settled)}))
 
 
 def _one(

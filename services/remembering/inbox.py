@@ -20,11 +20,12 @@ from projections.index import PART as INDEX
 from projections.memories import open_memories
 from services.governance.reasons import Reason
 from services.remembering.indexing import index_of
-from services.remembering.settle import Opened, Settlement, choose, confirm, refuse, rivals_of, verify
+from services.remembering.settle import Opened, Settlement, choose, confirm, overtaken, refuse, rivals_of, verify
 
 _TRIES: Final = 8
 _CONSENT: Final = frozenset({Reason.NEEDS_CONSENT.value, Reason.CONSENT_WITHDRAWN.value})
 
+What = Literal["confirm", "open", "refuse"]
 Why = Literal["needs_consent", "held", "in_conflict", "recheck"]
 
 
@@ -107,10 +108,13 @@ class Inbox:
         return await self._settle(scope, waiting, actor, "refuse")
 
     async def confirm_class(self, scope: Scope, sensitivity: str, actor: str, purpose: PurposeId | None = None) -> int:
-        """Confirm everything that waits for consent to a sensitive class, for a purpose; return how much that was."""
+        """Confirm what waits for consent to a sensitive class, for a purpose; return how much that was.
+
+        In the order in which it was said, so that of two statements about one thing the later one stands (R20).
+        """
         keyring = await self._vault.keyring(scope)
         waits = [
-            each.fact.memory_id
+            each.fact
             for each in (await self._moment(keyring)).opened
             if each.fact.status == "held"
             and each.fact.reason in _CONSENT
@@ -118,9 +122,10 @@ class Inbox:
             and (purpose is None or each.fact.purpose in {None, purpose})
         ]
         confirmed = 0
-        for memory in waits:
+        for fact in sorted(waits, key=lambda fact: (fact.occurred_at, fact.recorded_at)):
             with suppress(BadInputError):  # refused meanwhile: that word on it stands
-                confirmed += await self.confirm(scope, memory, actor, purpose) is not None
+                settled = await self._settle(scope, fact.memory_id, actor, "open", purpose)
+                confirmed += settled is not None and settled.decision == "confirmed"
         return confirmed
 
     async def _settle(
@@ -128,7 +133,7 @@ class Inbox:
         scope: Scope,
         waiting: MemoryId,
         actor: str,
-        what: Literal["confirm", "refuse"],
+        what: What,
         purpose: PurposeId | None = None,
     ) -> Settled | None:
         """Decide under the version of the stream that was read, again where somebody else wrote meanwhile."""
@@ -192,9 +197,7 @@ def _rechecking(own: Opened) -> CommandId:
     return CommandId(uuid5(own.fact.memory_id, f"verify|{own.fact.version}|{own.fact.lease_ended_at}"))
 
 
-def _settlement(
-    own: Opened, moment: _Moment, what: Literal["confirm", "refuse"], purpose: PurposeId | None
-) -> Settlement:
+def _settlement(own: Opened, moment: _Moment, what: What, purpose: PurposeId | None) -> Settlement:
     if own.fact.status == "current":
         if what == "refuse":
             raise BadInputError("it is a memory: say what holds now, or forget it")
@@ -209,14 +212,15 @@ def _settlement(
         raise BadInputError(
             "a business system owns what this is about, and only it changes it; refuse it, or ask there"
         )
-    return confirm(own, moment.stream, moment.opened, purpose)
+    later = overtaken(own, moment.stream, moment.opened, purpose) if what == "open" else None
+    return later or confirm(own, moment.stream, moment.opened, purpose)
 
 
 def _carries(event: Event) -> bool:
     return event.type == "accepted"
 
 
-def _settled_before(known: list[StoredEvent], what: Literal["confirm", "refuse"]) -> Settled:
+def _settled_before(known: list[StoredEvent], what: What) -> Settled:
     (event,) = (each.event for each in known if isinstance(each.event, Resolved | Verified))
     if isinstance(event, Verified):
         return Settled(event.memory_id, event.version, "verified")

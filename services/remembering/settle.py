@@ -83,6 +83,29 @@ def confirm(
     return Settlement((*before, accepted, after), memory, version, "confirmed", body)
 
 
+def overtaken(
+    own: Opened, stream: Sequence[StoredEvent], living: Iterable[Opened], purpose: PurposeId | None = None
+) -> Settlement | None:
+    """Let stand what the person said of it later, where that is a memory already; None where they said nothing later.
+
+    When something was said is no matter of when it was confirmed (R20).
+    """
+    audience = own.fact.audience.model_copy(update={"purpose": own.fact.purpose or purpose})
+    said = {stored.event.candidate_id: stored.occurred_at for stored in stream if isinstance(stored.event, NotWritten)}
+    came = {
+        (event.memory_id, event.version): said[event.candidate_id]
+        for stored in stream
+        if isinstance(event := stored.event, Accepted) and event.candidate_id in said
+    }
+    for each in living:
+        fact = each.fact
+        at = fact.verified_at if fact.reinforced else came.get((fact.memory_id, fact.version), fact.verified_at)
+        newer = fact.status == "current" and fact.audience == audience and at > own.fact.occurred_at
+        if newer and contradicts(each.body, own.body) and not says_the_same(each.body, own.body):
+            return _resolved("restated", fact.memory_id, fact.version, (own.fact.memory_id,))
+    return None
+
+
 def refuse(own: Opened, stream: Sequence[StoredEvent]) -> Settlement:
     """Drop a held candidate and destroy its content: by a tombstone without messages, so the deletion is proven."""
     held = own.fact

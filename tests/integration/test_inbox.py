@@ -1,5 +1,6 @@
 import asyncio
 from collections.abc import AsyncIterator
+from datetime import timedelta
 
 import pytest
 
@@ -123,6 +124,38 @@ async def test_consent_to_a_class_confirms_what_waits_for_it_and_nothing_else(pl
     await plant.composition.backend.consent(scope, "health", given=True)
     assert list(await kept(plant, scope)) == [health]
     assert [each.memory_id for each in await waits(plant, scope)] == [money]
+
+
+@pytest.mark.parametrize(
+    ("said", "correction"), [("My salary is 5000 euro.", "No wait, 6000 euro."), ("我月薪两万。", "不对，是三万。")]
+)
+async def test_a_correction_waits_for_the_consent_of_what_it_corrects(plant: Plant, said: str, correction: str) -> None:
+    """It is held in place of what was held; consent makes it the one memory, and withdrawing consent closes it."""
+    scope, backend = await plant.person(), plant.composition.backend
+    old = await hold(plant, scope, said, "OK.")
+    new = await hold(plant, scope, correction, "OK.")
+    assert [(each.memory_id, each.why) for each in await waits(plant, scope)] == [(new, "needs_consent")]
+    assert await kept(plant, scope) == {}
+    await backend.consent(scope, "finance", given=True)
+    assert list(await kept(plant, scope)) == [new]
+    assert list(await kept(plant, scope, MemoryStatus.SUPERSEDED)) == [old]
+    await backend.consent(scope, "finance", given=False)
+    assert await plant.recalled(scope, "salary 月薪") == {}
+
+
+@pytest.mark.parametrize("confirmed", ["neither", "earlier", "later"])
+async def test_of_what_consent_opens_the_later_statement_stands(plant: Plant, confirmed: str) -> None:
+    """The person's own time decides, however the two arrived and whichever of them was confirmed before."""
+    scope, backend = await plant.person(), plant.composition.backend
+    at = START + timedelta(days=2)
+    later = (await plant.say(scope, "My salary is 6000 euro.", "OK.", at=at)).verdicts[0].memory_id
+    earlier = (await plant.say(scope, "My salary is 5000 euro.", "OK.", at=START)).verdicts[0].memory_id
+    assert {each.memory_id for each in await waits(plant, scope)} == {later, earlier}
+    if confirmed != "neither":
+        await backend.settle(scope, later if confirmed == "later" else earlier, confirmed=True)
+    await backend.consent(scope, "finance", given=True)
+    assert list((await kept(plant, scope)).values()) == ["salary is 6000 euro"]
+    assert await waits(plant, scope) == ()
 
 
 async def test_consent_for_a_purpose_opens_a_class_for_that_alone(plant: Plant) -> None:

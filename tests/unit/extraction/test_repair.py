@@ -118,3 +118,26 @@ def test_the_next_turn_corrects_the_one_before(before: str, said: str, value: st
 def test_what_takes_back_nothing_that_was_said_claims_nothing() -> None:
     """Without the turn before, a bare correction names a value of nothing."""
     assert not claims("No, I meant Bruges.")
+
+
+@pytest.mark.parametrize(
+    ("before", "said", "value"),
+    [
+        ("My salary is 5000 euro.", "No wait, 6000 euro.", "6000 euro"),
+        ("My salary is 5000 euro.", "Actually it's 6000 euro.", "6000 euro"),
+        ("我月薪两万。", "不对，是三万。", "我月薪三万"),
+        ("我月薪两万。", "更正：三万。", "我月薪三万"),
+        ("我对青霉素过敏。", "不对，是头孢。", "头孢"),
+        ("我是佛教徒。", "不对，是基督徒。", "我是基督徒"),
+        ("I'm Catholic.", "Sorry, I meant Buddhist.", None),
+        ("My locksmith is in Ghent.", "No, I meant Bruges, sorry.", "Bruges"),
+        ("我的陶艺课在周三。", "说错了，不是周三，是周四。", "周四"),
+    ],
+)
+def test_a_correction_is_of_the_sensitive_class_of_what_it_corrects(before: str, said: str, value: str | None) -> None:
+    """Its own words may name nothing sensitive; the class is that of the claim it completes, and none where none is."""
+    first = a_turn(before)
+    (old,) = extract(first).candidates
+    (new,) = extract(a_turn(said).model_copy(update={"before": first.messages[0]})).candidates
+    assert new.sensitivity == old.sensitivity
+    assert value in {new.value, None}
