@@ -309,6 +309,24 @@ def together(stream: Iterable[StoredEvent], memory: MemoryId) -> frozenset[Memor
     return frozenset(groups.get(memory, set()) | {memory})
 
 
+def absorbed(stream: Iterable[StoredEvent]) -> dict[MemoryId, set[MemoryId]]:
+    """Return by memory what was held and became part of it, or gave way to it unconfirmed: that ends with it."""
+    held: set[MemoryId] = set()
+    written: set[MemoryId] = set()
+    taken: dict[MemoryId, set[MemoryId]] = {}
+    for stored in stream:
+        event = stored.event
+        if isinstance(event, NotWritten) and event.outcome is Outcome.HELD:
+            held.add(event.candidate_id)
+        elif isinstance(event, Accepted):
+            written.add(event.memory_id)
+        elif isinstance(event, Resolved) and event.decision in {"confirmed", "restated"}:
+            settled = held.intersection(event.settled) - {event.memory_id}
+            for gone in settled if event.decision == "confirmed" else settled - written:
+                taken.setdefault(event.memory_id, set()).update({gone} | taken.get(gone, set()))
+    return taken
+
+
 def _move(state: State, memories: Collection[MemoryId], before: Collection[Status], after: Status) -> None:
     """Give the versions of some memories that have one of these statuses another."""
     for place, fact in list(state.items()):

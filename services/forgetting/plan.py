@@ -1,6 +1,5 @@
 """What goes when memories are forgotten (R41). Pure: it reads envelopes only."""
 
-from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
@@ -21,18 +20,17 @@ from events.model import (
     NotWritten,
     Outcome,
     Reinforced,
-    Resolved,
     Tombstoned,
     TurnFinalized,
     TurnId,
 )
-from projections.changes import CURRENT, Fact, fold
+from projections.changes import CURRENT, Fact, absorbed, fold
 from projections.sessions import message_part
 
 
 @dataclass(frozen=True, slots=True)
 class Trace:
-    """What one memory left behind in the person's memory stream; `absorbed` was held and confirmed into it."""
+    """What one memory left behind in the person's memory stream; `absorbed` was held and ends with it."""
 
     versions: tuple[StoredEvent, ...]
     absorbed: tuple[MemoryId, ...]
@@ -58,9 +56,9 @@ def trace(stream: Sequence[StoredEvent], memory_id: MemoryId) -> Trace:
 
 def traces(stream: Sequence[StoredEvent], memories: Collection[MemoryId]) -> dict[MemoryId, Trace]:
     """Collect what some memories left behind, in one pass over the stream."""
-    absorbed = _absorbed(stream, memories)
+    taken = absorbed(stream)
     owner = {memory: memory for memory in memories}
-    owner |= {held: memory for memory, settled in absorbed.items() for held in settled if held not in owner}
+    owner |= {held: memory for memory in memories for held in taken.get(memory, ()) if held not in owner}
     found = {memory: _Found() for memory in memories}
     proposed: dict[MemoryId, CandidateProposed] = {}
     for stored in stream:
@@ -83,32 +81,21 @@ def traces(stream: Sequence[StoredEvent], memories: Collection[MemoryId]) -> dic
             for memory in found.keys() & set(event.memories):
                 found[memory].tombstone = stored
     return {
-        memory: _trace(each, absorbed.get(memory, ()), [proposed[own] for own in each.candidates if own in proposed])
+        memory: _trace(
+            each, tuple(sorted(taken.get(memory, ()))), [proposed[own] for own in each.candidates if own in proposed]
+        )
         for memory, each in found.items()
     }
 
 
-def _trace(found: _Found, absorbed: tuple[MemoryId, ...], proposed: Sequence[CandidateProposed]) -> Trace:
+def _trace(found: _Found, taken: tuple[MemoryId, ...], proposed: Sequence[CandidateProposed]) -> Trace:
     return Trace(
         tuple(found.versions),
-        absorbed,
+        taken,
         frozenset(pointer.message_id for event in proposed for pointer in event.pointers),
         frozenset(event.turn_id for event in proposed),
         found.tombstone,
     )
-
-
-def _absorbed(stream: Iterable[StoredEvent], memories: Collection[MemoryId]) -> dict[MemoryId, tuple[MemoryId, ...]]:
-    """Return by memory what was held and became part of it when the person confirmed it."""
-    held: set[MemoryId] = set()
-    settled: dict[MemoryId, set[MemoryId]] = defaultdict(set)
-    for stored in stream:
-        event = stored.event
-        if _holds(event):
-            held.add(event.candidate_id)
-        elif isinstance(event, Resolved) and event.decision == "confirmed" and event.memory_id in memories:
-            settled[event.memory_id] |= held.intersection(event.settled)
-    return {memory: tuple(sorted(own - {memory})) for memory, own in settled.items()}
 
 
 def _holds(event: Event) -> TypeGuard[NotWritten]:
@@ -215,8 +202,8 @@ def plan(
             if entire or head.message_id in wanted or head.origin in repeating:
                 messages[head.message_id] = keys[message_part(head.message_id)]
     gone = frozenset(messages)
-    absorbed = [held for each in going.found.values() for held in each.absorbed]
-    memories = tuple(dict.fromkeys([*going.found, *absorbed]))
+    taken = [held for each in going.found.values() for held in each.absorbed]
+    memories = tuple(dict.fromkeys([*going.found, *taken]))
     orphaned = {
         fact.memory_id
         for fact in fold({}, stream).values()

@@ -19,7 +19,7 @@ from events.model import (
     Tombstoned,
     Verified,
 )
-from projections.changes import Fact
+from projections.changes import Fact, absorbed
 from services.governance.gates.conflict import contradicts
 from services.governance.sameness import same_thing, same_value
 
@@ -109,7 +109,9 @@ def overtaken(
 def refuse(own: Opened, stream: Sequence[StoredEvent]) -> Settlement:
     """Drop a held candidate and destroy its content: by a tombstone without messages, so the deletion is proven."""
     held = own.fact
-    stone = Tombstoned(memories=(held.memory_id,), messages=(), keys=tuple(_keys(stream, held.memory_id)), topics=())
+    gone = (held.memory_id, *sorted(absorbed(stream).get(held.memory_id, ())))  # also what it stood for in the inbox
+    keys = tuple(key for memory in gone for key in _keys(stream, memory))
+    stone = Tombstoned(memories=gone, messages=(), keys=keys, topics=())
     resolved = Resolved(decision="refused", memory_id=held.memory_id, version=held.version)
     return Settlement((resolved, stone), held.memory_id, held.version, "refused")
 

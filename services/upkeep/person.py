@@ -7,7 +7,7 @@ from events.envelope import StoredEvent, memory_stream
 from events.log import read_stream
 from events.model import Accepted, KeyId, MemoryId, NotWritten, Resolved, Scope
 from events.postgres import Database
-from projections.changes import CURRENT, Fact, State, fold, together
+from projections.changes import CURRENT, Fact, State, absorbed, fold, together
 
 
 @dataclass(frozen=True)
@@ -33,6 +33,8 @@ class Person:
         for stored in self.stream:
             if isinstance(event := stored.event, Resolved) and event.decision == "confirmed":
                 ids |= {*event.settled} if event.memory_id in ids else set()
+        taken = absorbed(self.stream)
+        ids |= {each for memory in ids for each in taken.get(memory, ())}
         keys: dict[KeyId, None] = {}
         for stored in self.stream:
             event = stored.event

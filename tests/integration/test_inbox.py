@@ -143,6 +143,17 @@ async def test_a_correction_waits_for_the_consent_of_what_it_corrects(plant: Pla
     assert await plant.recalled(scope, "salary 月薪") == {}
 
 
+async def test_refusing_a_correction_destroys_what_it_stood_for_too(plant: Plant) -> None:
+    """What was held and corrected unconfirmed goes with its correction: nothing of either stays."""
+    scope, backend = await plant.person(), plant.composition.backend
+    old = await hold(plant, scope, "我月薪两万。", "好的。")
+    new = await hold(plant, scope, "不对，是三万。", "好的。")
+    await backend.settle(scope, new, confirmed=False)
+    await plant.follow()
+    shown = [await backend.memory(scope, each) for each in (old, new)]
+    assert [(each.status, each.content) for each in shown if each] == [(MemoryStatus.FORGOTTEN, None)] * 2
+
+
 @pytest.mark.parametrize("confirmed", ["neither", "earlier", "later"])
 async def test_of_what_consent_opens_the_later_statement_stands(plant: Plant, confirmed: str) -> None:
     """The person's own time decides, however the two arrived and whichever of them was confirmed before."""
