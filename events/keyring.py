@@ -167,7 +167,10 @@ class Keyring:
         return {name: found[place] for name, place in placed.items()}
 
     async def find(self, name: Name) -> UUID | None:
-        """Map an outside id to the internal one, None if it was never seen."""
+        """Map an outside id to the internal one, None if it was never seen.
+
+        The person, who reads everything, also finds what is called so in one place only, whoever was told there.
+        """
         async with self._database.connection() as connection:
             internal: UUID | None = await connection.fetchval(
                 "select internal from vault.alias"
@@ -177,7 +180,16 @@ class Keyring:
                 name[0],
                 keyed_digest(self._lookup, *self._placed(name)),
             )
-        return internal
+            if internal is not None or self.scope.reach is not None:
+                return internal
+            rows = await connection.fetch(
+                "select internal, sealed from vault.alias where tenant_id = $1 and subject_id = $2 and kind = $3",
+                self.scope.tenant_id,
+                self.scope.subject_id,
+                name[0],
+            )
+        named = [row["internal"] for row in rows if self._named(row)[2] == name[1]]
+        return named[0] if len(named) == 1 else None
 
     async def outside(self, internal: Iterable[UUID]) -> dict[UUID, str]:
         """Map internal ids back to the outside ones; a name of another place is not in the answer."""
@@ -191,11 +203,14 @@ class Keyring:
             )
         named = {}
         for row in rows:
-            name = decrypt(self._lookup, row["sealed"], row["internal"].bytes).decode()
-            place, _, outside = name.rpartition(_PLACE_END)
+            place, _, outside = self._named(row)
             if self.scope.audience == PRIVATE or place == self._place(row["kind"]):
                 named[row["internal"]] = outside
         return named
+
+    def _named(self, row: Row) -> tuple[str, str, str]:
+        """Open the name of an internal id: its place, what ends that, and the outside id."""
+        return decrypt(self._lookup, row["sealed"], row["internal"].bytes).decode().rpartition(_PLACE_END)
 
     def _placed(self, name: Name) -> Name:
         """Put an outside id into the place of the scope: what it is bound to."""

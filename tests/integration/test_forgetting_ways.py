@@ -5,8 +5,9 @@ from collections.abc import AsyncIterator
 import pytest
 
 from events.errors import PreviewChangedError
-from events.model import Kind, Scope, Tombstoned
+from events.model import PRIVATE, Kind, Scope, Tombstoned
 from services.access.rights import TokenRole
+from services.wire.names import Bounds
 from services.wire.receipts import MessageOf, ReceiptView, What
 from services.wire.turns import TurnIn
 from tests.plant import Plant, planted
@@ -75,6 +76,23 @@ async def test_a_session_a_kind_and_a_message_are_forgotten_as_previewed(plant: 
     assert await contents(plant, neighbour) == {"苏州"}
     stones = [each.event.scope for each in await plant.stream(scope) if isinstance(each.event, Tombstoned)]
     assert stones == ["session", "message", "kind"]
+
+
+async def test_the_person_forgets_by_name_what_was_said_elsewhere(plant: Plant) -> None:
+    """A session or message is found by its id whoever was told; another reader does not, nor where two have that id."""
+    scope, backend = await plant.person(), plant.composition.backend
+    coach, atlas = [await backend.bound(scope, each) for each in (Bounds(assistant="coach"), Bounds("atlas"))]
+    await said(plant, coach, "q", "请记住：我喜欢北京烤鸭。", "记住了。")
+    one = await said(plant, atlas, "p", "Remember that I love hiking.", "OK.")
+    message = What(message=MessageOf(turn_id=one.turn_id, message_id="m0"))
+    for reader, what in ((atlas, What(session_id="q")), (coach, message), (scope.within(PRIVATE), message)):
+        assert await backend.preview_what(reader, what) is None
+    assert (await forgotten(plant, scope, What(session_id="q"))).memories == 1
+    assert (await forgotten(plant, scope, message)).messages == 2
+    assert await contents(plant, scope) == set()
+    for reader in (coach, atlas):
+        await said(plant, reader, "twice", "What a day!", "Indeed.")
+    assert await backend.preview_what(scope, What(session_id="twice")) is None
 
 
 async def test_a_session_that_went_on_needs_another_look(plant: Plant) -> None:
