@@ -265,39 +265,30 @@ def test_the_python_in_the_readme_imports_what_exists() -> None:
 
 def test_the_guards_exist() -> None:
     """Every test that ARCHITECTURE.md names as a guard is in the file it names before it."""
-    guards: list[tuple[Path, str]] = []
-    for line in ARCHITECTURE.splitlines():
-        path = None
-        for word in re.findall(r"`((?:tests/[\w/]+\.py)|test_\w+)`", line):
-            if word.startswith("tests/"):
-                path = ROOT / word
-                assert path.exists(), word
-            else:
-                assert path is not None, word
-                guards.append((path, word))
-    assert len(guards) > 10
-    for path, test in guards:
-        assert re.search(rf"^(?:async )?def {test}\(", path.read_text(encoding="utf-8"), flags=re.MULTILINE), test
+    assert require_named(r"tests/[\w/]+\.py", ARCHITECTURE) > 10
 
 
 def test_the_evidence_exists() -> None:
     """Every path that a list of evidence names is there, and every test is in the file it names before it."""
-    named: list[tuple[Path, str]] = []
-    for document in sorted((ROOT / "ops" / "evidence").glob("*.md")):
-        for line in document.read_text(encoding="utf-8").splitlines():
-            path = None
-            for word in re.findall(
-                r"`((?:cenotaph|events|ops|projections|services|tests|workers)/[\w/.]+|test_\w+)`", line
-            ):
-                if not word.startswith("test_"):
-                    path = ROOT / word
-                    assert path.exists(), word
-                else:
-                    assert path is not None, word
-                    named.append((path, word))
-    assert len(named) > 50
-    for path, test in named:
-        assert re.search(rf"^(?:async )?def {test}\(", path.read_text(encoding="utf-8"), flags=re.MULTILINE), test
+    paths = r"(?:cenotaph|events|ops|projections|services|tests|workers)/[\w/.]+"
+    documents = sorted((ROOT / "ops" / "evidence").glob("*.md"))
+    assert sum(require_named(paths, document.read_text(encoding="utf-8")) for document in documents) > 50
+
+
+def require_named(paths: str, document: str) -> int:
+    """Require that what stands in backticks is there, a test in the file named before it; return how many tests."""
+    tests = 0
+    for line in document.splitlines():
+        path = None
+        for word in re.findall(rf"`({paths}|test_\w+)`", line):
+            if not word.startswith("test_"):
+                path = ROOT / word
+                assert path.exists(), word
+                continue
+            assert path is not None, word
+            assert re.search(rf"^(?:async )?def {word}\(", path.read_text("utf-8"), flags=re.MULTILINE), word
+            tests += 1
+    return tests
 
 
 def test_the_event_types_are_named() -> None:
