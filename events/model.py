@@ -169,7 +169,7 @@ class Reach(Frozen):
     @property
     def audience(self) -> Audience:
         """Who may read what is said through such a credential."""
-        return Audience(project=self.project, task=self.task, assistant=self.assistant, purpose=self.purpose)
+        return Audience(**dict(self))
 
     def admits(self, audience: Audience) -> bool:
         """Tell whether what is for this audience may be read."""
@@ -211,10 +211,7 @@ class Scope(Frozen):
 
     def within(self, audience: Audience) -> "Scope":
         """Bound as an audience is, as what is made of it has to be."""
-        reach = Reach(
-            project=audience.project, task=audience.task, assistant=audience.assistant, purpose=audience.purpose
-        )
-        return Scope(tenant_id=self.tenant_id, subject_id=self.subject_id, reach=reach)
+        return Scope(tenant_id=self.tenant_id, subject_id=self.subject_id, reach=Reach(**dict(audience)))
 
     @property
     def person(self) -> "Scope":
