@@ -1,10 +1,10 @@
 """The constants that turn path scores into relevance, all in one place, with the data they come from.
 
-relevance(d) = r(d) + beside · max r(s) + nearby · max r(t), brought back into [0, 1] by its greatest value
+relevance(d) = (r(d)ⁿ + beside · max r(s)ⁿ + nearby · max r(t)ⁿ)^(1/n), brought back into [0, 1] by its greatest value
 
-r is the fusion of `fusion.py`; s runs over memories said in the same turn or one turn away in the same session, t over
-those two turns away. Chosen on every second conversation of LoCoMo and every second pool of MemDaily, read off on the
-others; `cenotaph eval retrieval` measures them anew.
+r is the fusion of `fusion.py`, joined over what a query asks (`aspects.py`); n is `norm`; s runs over memories said in
+the same turn or one turn away in the same session, t over those two turns away. Chosen on every second conversation of
+LoCoMo and every second pool of MemDaily, read off on the others; `cenotaph eval retrieval` measures them anew.
 """
 
 from collections.abc import Iterable
@@ -36,6 +36,8 @@ class Blend:
             it, none below this, and a fifth of the pairs that do not.
         beside: what the most relevant memory of the same or an adjacent turn adds.
         nearby: what that two turns away adds.
+        norm: the exponent under which what a memory is worth by itself and by others adds up. With 1 the neighbours of
+            what is hardly relevant rise as if it were; the higher it is, the more only the best count.
         hints: how many memories each path may propose.
         scored: of how many memories the vector index says how near they are. It looks at all of a person's anyway, and
             every one it scores is one whose sealed vector need not be opened.
@@ -51,6 +53,7 @@ class Blend:
     floor: float = -0.1
     beside: float = 0.5
     nearby: float = 0.25
+    norm: float = 2.0
     hints: int = 50
     scored: int = 200
     seeds: int = 50
@@ -66,6 +69,8 @@ class Blend:
             raise ValueError("the last line counts no more than the whole")
         if not 0 <= self.nearby <= self.beside:
             raise ValueError("what was said further away adds no more than what was said beside it")
+        if self.norm < 1:
+            raise ValueError("a norm has an exponent of 1 or more")
 
     def keyword_weight(self, words: float) -> float:
         """Return the keyword weight of a query of so many words."""

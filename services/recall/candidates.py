@@ -10,6 +10,7 @@ from collections.abc import Collection, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from heapq import nlargest
+from math import inf
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,6 +28,7 @@ from projections.keywords import Entry, matching
 from projections.memories import open_index
 from projections.moment import Present
 from projections.vectors import Hit
+from services.recall.aspects import joined
 from services.recall.blend import Blend
 from services.recall.bm25 import Key, keyword_scores
 from services.recall.fusion import fuse
@@ -42,20 +44,20 @@ _CURRENT = frozenset({"current", "in_conflict"})
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A query as the paths take it: vector, keyed terms, their breadth in words and rarity, and the vector's model."""
+    """An aspect of a query as the paths take it: vector, keyed terms, their breadth in words and rarity."""
 
     vector: NDArray[np.float32]
     terms: Sequence[int]
     words: float
     rarity: float
-    model: str
 
 
 @dataclass(frozen=True, slots=True)
 class Clue:
     """How a memory version was found, in ids and numbers only.
 
-    `dense` is its cosine with the query and `words` its BM25, with the rank that the path itself gave it.
+    `dense` is its cosine with the query and `words` its BM25, with the rank that the path itself gave it; of a query
+    that asks several things, of the one that gives the most.
     """
 
     kind: Kind
@@ -86,22 +88,24 @@ class Gathering:
 
     Args:
         keyring: the person's.
-        asked: the query.
+        asked: the query, as a whole first, then its questions.
+        model: what made the vectors.
         present: the person's when the recall began; what the read models had not seen then is added here.
         blend: how much is read, and what counts how much.
     """
 
-    def __init__(self, keyring: Keyring, asked: Asked, present: Present, blend: Blend) -> None:
+    def __init__(self, keyring: Keyring, asked: Sequence[Asked], model: str, present: Present, blend: Blend) -> None:
         self._keyring = keyring
         self._scope = keyring.scope
         self._asked = asked
+        self._model = model
         self._moment = present.moment
         self._blend = blend
-        self._dense: dict[Key, float] = {}
+        self._dense: list[dict[Key, float]] = [{} for _ in asked]
         self._entries: dict[Key, Entry] = {}
         self._count, self._mean_length = 0, 0.0
-        self._shared: dict[Key, float] | None = None
-        self._best: list[Key] = []
+        self._shared: list[dict[Key, float]] | None = None
+        self._best: list[list[Key]] = []
         self._always = present.standing
         self._fresh: set[MemoryId] = set()
         self._newer: list[StoredEvent] = []
@@ -115,30 +119,32 @@ class Gathering:
         Of a person with many memories the vector index will score few of these, so what was sealed beside them is
         opened already.
         """
-        found = await matching(connection, self._scope, self._asked.terms)
+        found = await matching(connection, self._scope, self._asked[0].terms)
         self._entries = {(entry.memory_id, entry.version): entry for entry in found.entries}
         self._count, self._mean_length = found.count, found.mean_length
-        by_words = self._by_words()
-        self._best = nlargest(self._blend.hints, by_words, key=lambda key: (by_words[key], key))
+        self._best = [_best(by_words, self._blend.hints) for by_words in self._by_words()]
         if not self._moment.settled:
             self._fresh = await self._unseen(connection)
         if self._count > _MANY * self._blend.scored:
-            facts = await self._current(connection, {memory for memory, _ in self._best} | self._always | self._fresh)
+            by_words = {memory for best in self._best for memory, _ in best}
+            facts = await self._current(connection, by_words | self._always | self._fresh)
             await self._open(connection, facts.values())
 
-    async def gather(self, connection: Connection, hits: Sequence[Hit], kinds: Collection[Kind] | None) -> Candidates:
+    async def gather(
+        self, connection: Connection, hits: Sequence[Sequence[Hit]], kinds: Collection[Kind] | None
+    ) -> Candidates:
         """Gather from all paths, in a transaction under the person's scope.
 
         Args:
             connection: after `propose`.
-            hits: what the vector index scores, the nearest first; the first `hints` are what it proposes.
+            hits: what the vector index scores for each aspect, the nearest first; it proposes the first `hints`.
             kinds: which kinds the asker may see (None: all).
         """
-        self._dense = {(hit.memory_id, hit.version): hit.score for hit in hits}
-        nearest = hits[: self._blend.hints]
+        self._dense = [{(hit.memory_id, hit.version): hit.score for hit in found} for found in hits]
+        nearest = [found[: self._blend.hints] for found in hits]
         paths: dict[RecallPath, AbstractSet[MemoryId]] = {
-            "vectors": {hit.memory_id for hit in nearest},
-            "keywords": {memory for memory, _ in self._best},
+            "vectors": {hit.memory_id for found in nearest for hit in found},
+            "keywords": {memory for best in self._best for memory, _ in best},
             "standing": self._always,
             "recent": self._fresh,
         }
@@ -146,7 +152,7 @@ class Gathering:
         await self._score(connection, current)
         facts = {key: fact for key, fact in current.items() if kinds is None or fact.kind in kinds}
         relevance = self._relevance(facts)
-        seeds = nlargest(self._blend.seeds, relevance, key=lambda key: (relevance[key], key))
+        seeds = _best(relevance, self._blend.seeds)
         links: list[Link] = []
         if self._blend.beside or self._blend.nearby:
             links, rows = await said_around(
@@ -154,10 +160,10 @@ class Gathering:
             )
             beside = self._standing(rows, {memory for memory, _ in rows} - {memory for memory, _ in current})
             paths["beside"] = {memory for memory, _ in beside}
-            if len(hits) >= self._blend.scored:  # as many as it was asked for, so the others are further away
-                self._dense |= {key: hits[-1].score for key in beside if key not in self._dense}
-            else:
-                await self._score(connection, beside)
+            for dense, found in zip(self._dense, hits, strict=True):
+                if len(found) >= self._blend.scored:  # as many as it was asked for, so the others are further away
+                    dense |= {key: found[-1].score for key in beside if key not in dense}
+            await self._score(connection, beside)
             current |= beside
             facts |= {key: fact for key, fact in beside.items() if kinds is None or fact.kind in kinds}
             relevance = self._relevance(facts)
@@ -167,7 +173,10 @@ class Gathering:
             facts=facts,
             clues=self._clues(current, paths, relevance, nearest),
             unrelated=frozenset(
-                key for key in facts if self._dense.get(key, 1.0) <= self._blend.floor and key not in self._by_words()
+                key
+                for key in facts
+                if all(dense.get(key, 1.0) <= self._blend.floor for dense in self._dense)
+                and not any(key in by_words for by_words in self._by_words())
             ),
             hidden=frozenset(current.keys() - facts.keys()),
         )
@@ -177,11 +186,11 @@ class Gathering:
         current: State,
         paths: Mapping[RecallPath, AbstractSet[MemoryId]],
         relevance: Mapping[Key, float],
-        nearest: Sequence[Hit],
+        nearest: Sequence[Sequence[Hit]],
     ) -> dict[Key, Clue]:
-        shared = self._by_words()
-        dense_ranks = {(hit.memory_id, hit.version): place for place, hit in enumerate(nearest, 1)}
-        words_ranks = {key: place for place, key in enumerate(self._best, 1)}
+        dense, shared = _most(self._dense), _most(self._by_words())
+        dense_ranks = _ranks([[(hit.memory_id, hit.version) for hit in found] for found in nearest])
+        words_ranks = _ranks(self._best)
         ways: dict[MemoryId, tuple[RecallPath, ...]] = defaultdict(tuple)
         for path, proposed in paths.items():
             for memory in proposed:
@@ -191,7 +200,7 @@ class Gathering:
                 fact.kind,
                 ways[key[0]],
                 relevance.get(key, 0.0),
-                self._dense.get(key),
+                dense.get(key),
                 dense_ranks.get(key),
                 shared.get(key),
                 words_ranks.get(key),
@@ -219,13 +228,15 @@ class Gathering:
 
     async def _score(self, connection: Connection, facts: State) -> None:
         """Score what neither index said something of: too new for it, cold, or proposed by another path."""
-        missing = {fact.event_id: key for key, fact in facts.items() if key not in self._dense}
+        scored = set[Key]().union(*self._dense)
+        missing = {fact.event_id: key for key, fact in facts.items() if key not in scored}
         await self._open(connection, [facts[key] for key in missing.values()])
-        wanted = frozenset(self._asked.terms)
+        wanted = frozenset(self._asked[0].terms)
         for event_id, key in missing.items():
             body = self._sealed.get(event_id)
-            if body is not None and body.model == self._asked.model:
-                self._dense[key] = float(self._asked.vector @ vector_of(body))
+            if body is not None and body.model == self._model:
+                for asked, dense in zip(self._asked, self._dense, strict=True):
+                    dense[key] = float(asked.vector @ vector_of(body))
                 if key not in self._entries and not wanted.isdisjoint(body.terms):
                     self._entries[key] = Entry(key[0], key[1], body.terms, body.length)
                     self._shared = None
@@ -236,16 +247,42 @@ class Gathering:
         self._sealed |= dict.fromkeys(fact.event_id for fact in unopened)
         self._sealed |= await open_index(connection, self._keyring, unopened)
 
-    def _by_words(self) -> dict[Key, float]:
+    def _by_words(self) -> list[dict[Key, float]]:
         if self._shared is None:
-            asked, entries = self._asked, self._entries.values()
-            self._shared = keyword_scores(
-                asked.terms, entries, count=self._count, mean_length=self._mean_length, rarity=asked.rarity
-            )
+            entries = self._entries.values()
+            self._shared = [
+                keyword_scores(
+                    asked.terms, entries, count=self._count, mean_length=self._mean_length, rarity=asked.rarity
+                )
+                for asked in self._asked
+            ]
         return self._shared
 
     def _relevance(self, facts: State) -> dict[Key, float]:
-        dense = {key: score for key, score in self._dense.items() if key in facts}
-        keyword = {key: score for key, score in self._by_words().items() if key in facts}
-        weight = self._blend.keyword_weight(self._asked.words)
-        return dict.fromkeys(facts, 0.0) | fuse(dense, keyword, weight)
+        found = []
+        for asked, dense, by_words in zip(self._asked, self._dense, self._by_words(), strict=True):
+            near = {key: score for key, score in dense.items() if key in facts}
+            shared = {key: score for key, score in by_words.items() if key in facts}
+            weight = self._blend.keyword_weight(asked.words)
+            found.append(dict.fromkeys(facts, 0.0) | fuse(near, shared, weight))
+        return joined(found, self._blend)
+
+
+def _best(scores: Mapping[Key, float], most: int) -> list[Key]:
+    return nlargest(most, scores, key=lambda key: (scores[key], key))
+
+
+def _most(scores: Sequence[Mapping[Key, float]]) -> dict[Key, float]:
+    """Return of each memory the score for the aspect that gives it the most."""
+    most: dict[Key, float] = {}
+    for each in scores:
+        most |= {key: score for key, score in each.items() if score > most.get(key, -inf)}
+    return most
+
+
+def _ranks(ranked: Sequence[Sequence[Key]]) -> dict[Key, int]:
+    """Return of each memory its best place for an aspect."""
+    ranks: dict[Key, int] = {}
+    for keys in ranked:
+        ranks |= {key: min(place, ranks.get(key, place)) for place, key in enumerate(keys, 1)}
+    return ranks

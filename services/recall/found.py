@@ -20,9 +20,9 @@ ALWAYS: Final = frozenset({Kind.FORMAT, Kind.PROFILE, Kind.PROCEDURE})
 
 @dataclass(frozen=True, slots=True)
 class Meant:
-    """The vector of a query, and whether a model had a part in it."""
+    """The vectors of a query, one an aspect (`aspects.py`), and whether a model had a part in the first."""
 
-    vector: Vector
+    vectors: tuple[Vector, ...]
     rewriting: Rewriting = "off"
 
 

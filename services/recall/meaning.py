@@ -1,4 +1,4 @@
-"""What a query means: one vector, whatever it is made of."""
+"""What a query means: a vector for the whole, whatever it is made of, and one for each question in it."""
 
 from typing import Final
 
@@ -7,10 +7,12 @@ import numpy as np
 from events.errors import BadInputError
 from events.model import Scope
 from projections.models import EmbeddingModel, Models, Vector
+from services.recall.aspects import aspects_of
 from services.recall.blend import lines_of
 from services.recall.cache import RecallCache
 from services.recall.found import Meant
 from services.recall.rewriting import Rewriter
+from services.wire.traces import Rewriting
 
 _SEVERAL: Final = 2
 
@@ -32,29 +34,31 @@ class Meaning:
         self._rewriter = rewriter
 
     async def of(self, scope: Scope, query: str, model: str) -> Meant:
-        """Embed one person's query, and the note that would answer it, into one vector: still one search."""
+        """Embed one person's query, and the note that would answer it, into one vector; its questions apart."""
         key = self._cache.key(scope.tenant_id, scope.subject_id, query, model, self._last_line)
         if (kept := self._cache.vectors.find(key)) is not None:
             return kept
         with_model = self._models.of(model)
-        meant = Meant(await self._embed(query, with_model))
+        whole, *questions = [await self._embed(aspect, with_model) for aspect in aspects_of(query)]
+        meant = Meant((whole, *questions))
         if self._rewriter is not None:
             note = await self._rewriter.rewrite(scope.tenant_id, query)
-            meant = await self._with_note(meant.vector, note, with_model)
+            whole, rewriting = await self._with_note(whole, note, with_model)
+            meant = Meant((whole, *questions), rewriting)
         if meant.rewriting != "failed":
             self._cache.vectors.keep(key, scope, meant)
         return meant
 
     @staticmethod
-    async def _with_note(vector: Vector, note: str | None, model: EmbeddingModel) -> Meant:
+    async def _with_note(vector: Vector, note: str | None, model: EmbeddingModel) -> tuple[Vector, Rewriting]:
         """Take the middle between a query and a note, as HyDE does."""
         if note is None:
-            return Meant(vector, "failed")
+            return vector, "failed"
         try:
             (answering,) = await model.embed_passages([note])
         except BadInputError:  # nothing in it that can be read
-            return Meant(vector, "failed")
-        return Meant(_unit(vector + answering), "used")
+            return vector, "failed"
+        return _unit(vector + answering), "used"
 
     async def _embed(self, query: str, model: EmbeddingModel) -> Vector:
         """Embed a query; the last of several lines counts again in the same vector."""

@@ -1,7 +1,7 @@
 """What was said beside something relevant is often the other half of it: an answer next to its question.
 
 Only ids are looked at: which turn a memory was said in, and which turns lie how far from it in the same session. So a
-memory of a real conversation and one of an imported history are treated alike. Measured on LoCoMo, R@10 rises by five
+memory of a real conversation and one of an imported history are treated alike. Measured on LoCoMo, R@10 rises by eight
 points.
 """
 
@@ -47,11 +47,12 @@ def with_neighbours(
     for key, own in relevance.items():
         best = [0.0, 0.0]
         for turn, distance in around.get(turns[key], ()):
-            for lent, seed in lending[turn]:
+            for worth, seed in lending[turn]:
                 if seed != key:
                     step = distance > 1
-                    best[step] = max(best[step], lent)
+                    best[step] = max(best[step], worth)
                     break
-        raised[key] = own + blend.beside * best[0] + blend.nearby * best[1]
+        lent = blend.beside * best[0] ** blend.norm + blend.nearby * best[1] ** blend.norm
+        raised[key] = (own**blend.norm + lent) ** (1 / blend.norm) if lent else own
     scale = max(1.0, *raised.values()) if raised else 1.0
     return {key: value / scale for key, value in raised.items()}

@@ -19,6 +19,7 @@ from projections.vector_index import VectorIndex
 from projections.vectors import Hit
 from services.access.permission import Permission
 from services.access.rights import TokenRole
+from services.recall.aspects import aspects_of
 from services.recall.blend import BLEND, Blend, breadth
 from services.recall.bm25 import Key
 from services.recall.cache import RecallCache
@@ -57,7 +58,7 @@ class Sought:
 
     gathering: Gathering
     moment: Moment
-    hits: Sequence[Hit]
+    hits: Sequence[Sequence[Hit]]
     degraded: tuple[str, ...]
     rewriting: Rewriting
 
@@ -147,11 +148,14 @@ class Recall:
         """Ask the vector index, and read meanwhile what needs no answer of it; no connection waits for that index."""
         scope, moment = keyring.scope, present.moment
         meant = await self._meaning.of(scope, query, moment.model)
-        keyed, rarity = terms(query, keyring.secret("terms")), self._blend.rarity_of(query)
-        asked = Asked(meant.vector, keyed, breadth(tokenize(query)), rarity, moment.model)
-        gathering = Gathering(keyring, asked, present, self._blend)
+        secret, rarity = keyring.secret("terms"), self._blend.rarity_of(query)
+        asked = [
+            Asked(vector, terms(aspect, secret), breadth(tokenize(aspect)), rarity)
+            for aspect, vector in zip(aspects_of(query), meant.vectors, strict=True)
+        ]
+        gathering = Gathering(keyring, asked, moment.model, present, self._blend)
         (hits, degraded), _ = await asyncio.gather(
-            self._nearest(moment.vectors, scope, meant.vector), self._proposed(scope, gathering)
+            self._nearest(moment.vectors, scope, meant.vectors), self._proposed(scope, gathering)
         )
         return Sought(gathering, moment, hits, degraded, meant.rewriting)
 
@@ -166,9 +170,12 @@ class Recall:
         moment = sought.moment
         return Found(moment.model, moment, facts, candidates.clues, excluded, sought.degraded, sought.rewriting)
 
-    async def _nearest(self, place: str, scope: Scope, vector: Vector) -> tuple[list[Hit], tuple[str, ...]]:
+    async def _nearest(
+        self, place: str, scope: Scope, vectors: Sequence[Vector]
+    ) -> tuple[list[list[Hit]], tuple[str, ...]]:
+        """Return what is nearest to each aspect."""
         try:
-            return await self._index.search(place, scope, vector, self._blend.scored), ()
+            return [await self._index.search(place, scope, vector, self._blend.scored) for vector in vectors], ()
         except UnavailableError as error:
             log.warning("recall_degraded", path=self._index.name, error=str(error))
-            return [], (self._index.name,)
+            return [[] for _ in vectors], (self._index.name,)

@@ -168,6 +168,17 @@ async def test_the_last_line_of_a_dialogue_counts_most(importer: Importer) -> No
     assert next(iter(await importer.ask(scope, "\n".join(lines)))) == memories[0]
 
 
+async def test_each_question_of_a_query_is_answered(importer: Importer) -> None:
+    """Asked two things beside something else, the answers to both come first, whichever is asked last."""
+    scope = await importer.plant.person()
+    said = ("我的表妹在海棠中学教书", "my dentist is Dr Quill", "阳光真好，走了很远", "我喜欢走路", "散步很舒服")
+    memories = [(await importer.talk(scope, f"s{number}", text))[0] for number, text in enumerate(said)]
+    asks = ["我的表妹在哪里教书？", "Who is my dentist?"]
+    for questions in (asks, asks[::-1]):
+        found = await importer.ask(scope, "今天阳光真好，走了很远的路，散步真舒服。" + " ".join(questions))
+        assert set(list(found)[:2]) == set(memories[:2])
+
+
 async def test_a_format_is_recalled_whatever_is_talked_about(importer: Importer) -> None:
     """It shares no word with the query and many memories are nearer, but it holds for every answer."""
     scope = await importer.plant.person()

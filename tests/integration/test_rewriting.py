@@ -51,8 +51,8 @@ async def test_a_note_moves_the_vector_towards_what_would_answer(embedder: Embed
     (request,) = model.requests
     note, plain = embedder.passages([NOTE])[0], embedder.query(QUERY)
     assert [each.rewriting for each in meant] == ["used", "used"]
-    assert meant[0].vector @ note > plain @ note
-    assert np.isclose(np.linalg.norm(meant[0].vector), 1, atol=1e-5)
+    assert meant[0].vectors[0] @ note > plain @ note
+    assert np.isclose(np.linalg.norm(meant[0].vectors[0]), 1, atol=1e-5)
     assert request.body["response_format"]["json_schema"]["schema"] == FORM
     assert json.loads(request.body["messages"][-1]["content"].splitlines()[1]) == {"query": QUERY}
 
@@ -79,7 +79,7 @@ async def test_whatever_the_model_does_the_query_is_asked(reply: Reply, embedder
             )
             await asks.close()
     assert meant.rewriting == "failed"
-    assert np.array_equal(meant.vector, embedder.query(QUERY))
+    assert np.array_equal(meant.vectors, [embedder.query(QUERY)])
     assert [line["event"] for line in lines] == ["query_not_rewritten"]
     assert not any(word in str(lines) for word in ("城市", "苏州", KEY.get_secret_value()))
 

@@ -50,15 +50,15 @@ def _said(relevance: dict[Key, float]) -> dict[Key, TurnId]:
 
 
 def test_the_bonus_is_that_of_the_formula() -> None:
-    """Half of the best beside it and a quarter of the best two away, over the greatest."""
+    """Of squares, half of the best beside it and a quarter of the best two away; the root over the greatest."""
     relevance = {_key(0): 1.0, _key(2): 0.2, _key(4): 0.0, _key(6): 0.6}
     raised = with_neighbours(relevance, _said(relevance), _links(4), relevance, BLEND)
-    # turns 0..3: 1 + .5·.2 + .25·0;  .2 + .5·1 + .25·.6;  0 + .5·.6 + .25·1;  .6 + .5·0 + .25·.2
+    # turns 0..3: 1 + .5·.04 + .25·0;  .04 + .5·1 + .25·.36;  0 + .5·.36 + .25·1;  .36 + .5·0 + .25·.04
     assert raised == {
-        _key(0): pytest.approx(1.1 / 1.1),
-        _key(2): pytest.approx(0.85 / 1.1),
-        _key(4): pytest.approx(0.55 / 1.1),
-        _key(6): pytest.approx(0.65 / 1.1),
+        _key(0): pytest.approx(1.0),
+        _key(2): pytest.approx((0.63 / 1.02) ** 0.5),
+        _key(4): pytest.approx((0.43 / 1.02) ** 0.5),
+        _key(6): pytest.approx((0.37 / 1.02) ** 0.5),
     }
 
 
@@ -66,14 +66,14 @@ def test_what_was_said_in_the_same_breath_counts_as_beside() -> None:
     """Two memories of one turn lend to each other, and none lends to itself."""
     relevance = {_key(0): 0.8, _key(1): 0.2}
     raised = with_neighbours(relevance, _said(relevance), [], relevance, BLEND)
-    assert raised == {_key(0): pytest.approx(0.9), _key(1): pytest.approx(0.6)}
+    assert raised == {_key(0): pytest.approx(0.66**0.5), _key(1): pytest.approx(0.36**0.5)}
 
 
 def test_only_seeds_lend() -> None:
     """What is not among the most relevant gives nothing to its neighbours."""
     relevance = {_key(0): 0.4, _key(2): 0.2}
     raised = with_neighbours(relevance, _said(relevance), _links(2), [_key(0)], BLEND)
-    assert raised == {_key(0): 0.4, _key(2): pytest.approx(0.4)}
+    assert raised == {_key(0): 0.4, _key(2): pytest.approx(0.12**0.5)}
 
 
 @given(RELEVANCE)
