@@ -11,6 +11,7 @@ from ops.cli.places import tenant_key
 from ops.composition import Composition
 from ops.embedded import Embedded, Endpoints
 from ops.ending import Ending
+from ops.heap import settled
 from ops.run import Running
 from ops.settings import Settings
 
@@ -73,15 +74,16 @@ async def _serve(
         await composition.close()
         raise
     async with Running(composition, plan.workers, door=plan.door) as running:
-        ready(f"http://{settings.host}:{running.port}" if plan.door else None)
-        log.info("started", workers=plan.workers, port=running.port)
+        with settled():
+            ready(f"http://{settings.host}:{running.port}" if plan.door else None)
+            log.info("started", workers=plan.workers, port=running.port)
 
-        def check() -> None:
-            running.check()
-            revive(embedded)
+            def check() -> None:
+                running.check()
+                revive(embedded)
 
-        await ending.wait(check)
-        log.info("stopping")
+            await ending.wait(check)
+            log.info("stopping")
 
 
 async def establish(composition: Composition) -> None:

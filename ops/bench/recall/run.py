@@ -28,6 +28,7 @@ from ops.bench.recall.people import Person
 from ops.bench.times import milliseconds, percentile
 from ops.composition import Composition
 from ops.embedded import Embedded
+from ops.heap import settled
 from ops.settings import Settings, load_settings
 from projections.embedding import Vector
 from projections.follower import place_of
@@ -75,7 +76,8 @@ async def measure(memories: int, people: int, kept: Path | None = None) -> dict[
                 tenant, seconds = await _filled(composition, data, memories, people)
                 filled = [Person(tenant, number, -(-memories // people)) for number in range(people)]
                 resident = {name: sizes(pid)["Pss"] >> 20 for name, pid in embedded.processes().items()}
-                ways = await _ways(composition, filled)
+                with settled():  # as in a process that serves
+                    ways = await _ways(composition, filled)
                 fsync = await durability(embedded.endpoints.database_url)
             disk = {each.name: _bytes(each) >> 20 for each in sorted(data.iterdir()) if each.is_dir()}
     return {
