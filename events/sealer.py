@@ -7,11 +7,23 @@ from events.merkle import Range
 from events.postgres import Connection, Database
 from events.proof import Place
 
+# an array, so that a planner without statistics does not read the whole table for what it would otherwise join
 _TAKE = """
 with taken as (
-  delete from log.unsealed where seq in (select seq from log.unsealed order by seq limit $1) returning seq
+  delete from log.unsealed where seq = any(array(select seq from log.unsealed order by seq limit $1)) returning *
 )
-select t.seq, e.leaf from taken t join log.event e using (seq) order by t.seq
+select seq, leaf from taken order by seq
+"""
+_GIVE = """
+with position as (
+  insert into log.sealed (position, seq)
+  select $1::bigint + n - 1, seq from unnest($2::bigint[]) with ordinality as t(seq, n)
+), node as (
+  insert into log.node (level, index, hash) select * from unnest($3::smallint[], $4::bigint[], $5::bytea[])
+), head as (
+  update log.head set size = $6, frontier = $7, root = $8
+)
+select pg_notify('log', $6::bigint::text)
 """
 
 
@@ -25,7 +37,7 @@ class Sealer:
 
     def __init__(self, database: Database, batch: int = 2000) -> None:
         self._database = database
-        self._batch = batch
+        self.batch = batch
 
     async def seal(self) -> int:
         """Seal one batch; return how many events it held."""
@@ -35,31 +47,22 @@ class Sealer:
             async with connection.transaction():
                 head = await connection.fetchrow("select size, frontier from log.head for update")
                 assert head is not None, "the head row is made with the schema"  # noqa: S101 - narrows the type
-                rows = await connection.fetch(_TAKE, self._batch)
+                rows = await connection.fetch(_TAKE, self.batch)
                 if not rows:
                     return 0
                 before = Range(head["size"], tuple(head["frontier"]))
                 after, nodes = before.extend(row["leaf"] for row in rows)
                 await connection.execute(
-                    "insert into log.sealed (position, seq) select $1 + n - 1, seq from unnest($2::bigint[])"
-                    " with ordinality as t(seq, n)",
+                    _GIVE,
                     before.size,
                     [row["seq"] for row in rows],
-                )
-                await connection.execute(
-                    "insert into log.node (level, index, hash) select * from"
-                    " unnest($1::smallint[], $2::bigint[], $3::bytea[])",
                     [node.level for node in nodes],
                     [node.index for node in nodes],
                     [node.hash for node in nodes],
-                )
-                await connection.execute(
-                    "update log.head set size = $1, frontier = $2, root = $3",
                     after.size,
                     list(after.frontier),
                     after.root,
                 )
-                await connection.execute("select pg_notify('log', $1)", str(after.size))
                 failpoint.hit("seal.commits")
         return len(rows)
 

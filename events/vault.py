@@ -14,12 +14,13 @@ import asyncpg
 
 from events.batcher import Batcher
 from events.envelope import encrypt
-from events.errors import EpochGoneError, ErasedError, ScopeError, TamperError, UnavailableError
+from events.errors import ErasedError, ScopeError, UnavailableError
 from events.keyring import KEY, LOOKUP, Keyring, PersonKey, find_names, intern_names, open_person
 from events.leases import AHEAD, Lease, Leases
 from events.model import KeyId, Scope, SubjectId, TenantId
 from events.postgres import Connection, Database, Row, readers_of
 from events.provider import Provider
+from events.unwrapper import Unwrapped, Unwrapper
 
 _TENANT_ITSELF = UUID(int=0)
 _TRIES = 5  # a roll changes a tenant's key once
@@ -34,6 +35,7 @@ _LEFT = {
     " where tenant_id = $1 and ($2::uuid is null or subject_id = $2) and subject_id <> $3 and since is null"
     " and subject_id <> '00000000-0000-0000-0000-000000000000'",
 }
+_Wanted = tuple[Scope, int | None]  # whose key, and which generation of it
 EPOCH_LOCK = "select pg_advisory_xact_lock(hashtext('vault.epoch'))"
 """Held by whoever puts a tenant under an epoch or takes one out of use."""
 
@@ -50,8 +52,9 @@ class Vault:
     def __init__(self, database: Database, provider: Provider, ahead: int = AHEAD) -> None:
         self._database = database
         self._provider = provider
-        self._people: Batcher[tuple[Scope, int | None], Row | None] = Batcher(
-            self._read_people, "open", at_once=_AT_ONCE, batch=_BATCH
+        self._unwrapper = Unwrapper(provider)
+        self._people: Batcher[_Wanted, Unwrapped | None] = Batcher(
+            self._open_people, "open", at_once=_AT_ONCE, batch=_BATCH
         )
         leases: Batcher[Lease, None] = Batcher(self._keep_leases, "lease", at_once=_AT_ONCE, batch=_BATCH)
         self._leases = Leases(leases.ask, ahead)
@@ -107,10 +110,7 @@ class Vault:
         return SubjectId(found["subject", outside]) if found else None
 
     async def _lookup(self, tenant: TenantId) -> bytes:
-        opened = await self._opened(lambda: self._tenant(tenant), "tenant_lookup", tenant.bytes + LOOKUP)
-        if opened is None:
-            raise ScopeError(f"tenant {tenant} does not exist")
-        return opened[1]
+        return (await self._open_tenant(tenant, "tenant_lookup", LOOKUP))[1]
 
     async def keyring(self, scope: Scope) -> Keyring:
         """Open one person's keyring, making the person's keys on first use.
@@ -227,32 +227,30 @@ class Vault:
 
     async def _person_key(self, scope: Scope, generation: int | None) -> PersonKey | None:
         """Read and open a generation of a person's key, the newest where none is named; None where it is gone."""
-        opened = await self._opened(
-            lambda: self._people.ask((scope, generation)), "tenant_wrapped", scope.tenant_id.bytes + KEY
-        )
+        opened = await self._people.ask((scope, generation))
         return None if opened is None else open_person(scope, *opened)
 
-    async def _opened(
-        self, read: Callable[[], Awaitable[Row | None]], column: str, bound: bytes
-    ) -> tuple[Row, bytes] | None:
-        """Read a row and unwrap what it holds under its epoch; again where a roll destroyed that epoch meanwhile."""
-        row = await read()
-        while row is not None:
-            try:
-                return row, await self._provider.unwrap(row["epoch_id"], row[column], bound)
-            except (EpochGoneError, TamperError):
-                newer = await read()
-                if newer is not None and newer["epoch_id"] == row["epoch_id"]:
-                    raise
-                row = newer
-        return None
+    async def _open_people(self, wanted: Sequence[_Wanted]) -> list[Unwrapped | None]:
+        """Read generations of people's keys, each with the key of its tenant."""
+        return await self._unwrapper.read(lambda: self._read_people(wanted), "tenant_wrapped", KEY)
 
-    async def _read_people(self, wanted: Sequence[tuple[Scope, int | None]]) -> list[Row | None]:
+    async def _open_tenant(self, tenant: TenantId, column: str, purpose: bytes) -> Unwrapped:
+        """Read a tenant and unwrap what it holds for a purpose.
+
+        Raises:
+            ScopeError: no such tenant.
+        """
+        (opened,) = await self._unwrapper.read(lambda: self._read_tenant(tenant), column, purpose)
+        if opened is None:
+            raise ScopeError(f"tenant {tenant} does not exist")
+        return opened
+
+    async def _read_people(self, wanted: Sequence[_Wanted]) -> list[Row | None]:
         """Read generations of people's keys, the newest where none is named; None for one that is gone."""
         async with self._database.connection() as connection:
             rows = await connection.fetch(
                 "select distinct on (w.n)"
-                " w.n, t.epoch_id, t.wrapped as tenant_wrapped, p.generation, p.wrapped, p.lookup, p.since"
+                " w.n, t.tenant_id, t.epoch_id, t.wrapped as tenant_wrapped, p.generation, p.wrapped, p.lookup, p.since"
                 " from unnest($1::uuid[], $2::uuid[], $3::integer[]) with ordinality"
                 " as w(tenant_id, subject_id, generation, n)"
                 " join vault.person p on p.tenant_id = w.tenant_id and p.subject_id = w.subject_id"
@@ -290,22 +288,18 @@ class Vault:
             )
         return found
 
-    async def _tenant(self, tenant: TenantId) -> Row | None:
+    async def _read_tenant(self, tenant: TenantId) -> list[Row | None]:
         async with self._database.connection() as connection:
-            return await connection.fetchrow(
-                "select generation, epoch_id, wrapped as tenant_wrapped, lookup as tenant_lookup from vault.tenant"
-                " where tenant_id = $1 order by generation desc limit 1",
+            row = await connection.fetchrow(
+                "select tenant_id, generation, epoch_id, wrapped as tenant_wrapped, lookup as tenant_lookup"
+                " from vault.tenant where tenant_id = $1 order by generation desc limit 1",
                 tenant,
             )
+        return [row]
 
     async def _create_person(self, scope: Scope) -> None:
         """Make a person's first keys; does nothing where a roll has just replaced the tenant's key."""
-        opened = await self._opened(
-            lambda: self._tenant(scope.tenant_id), "tenant_wrapped", scope.tenant_id.bytes + KEY
-        )
-        if opened is None:
-            raise ScopeError(f"tenant {scope.tenant_id} does not exist")
-        row, tenant_key = opened
+        row, tenant_key = await self._open_tenant(scope.tenant_id, "tenant_wrapped", KEY)
         async with self._database.connection() as connection:
             with suppress(asyncpg.ForeignKeyViolationError):
                 await connection.execute(

@@ -11,13 +11,17 @@ from workers.loop import forever
 
 log = structlog.get_logger(__name__)
 
-_IDLE_S = 0.01
+_PAUSE_S = 0.01
 _LOOK_S = 1.0
 
 
 async def seal(sealer: Sealer) -> None:
-    """Seal what arrives until cancelled."""
-    await forever("seal", sealer.seal, lambda: asyncio.sleep(_IDLE_S))
+    """Seal what arrives until cancelled: after a batch that was not full there is time to wait for more."""
+
+    async def step() -> bool:
+        return await sealer.seal() == sealer.batch
+
+    await forever("seal", step, lambda: asyncio.sleep(_PAUSE_S))
 
 
 async def checkpoint(checkpointer: Checkpointer, every_s: int, every_events: int) -> None:

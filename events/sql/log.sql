@@ -32,7 +32,7 @@ create table log.event (
   unique (command_id, ordinal)
 );
 create index event_tombstoned on log.event (tenant_id, stream, recorded_at) where type = 'tombstoned';
-create unique index event_seq on log.event (seq) include (leaf);
+create unique index event_seq on log.event (seq);
 -- what a person chose for all memories to come is few and read for every turn (projections/choices.py)
 create index event_choice on log.event (tenant_id, stream, version)
   where type in ('consent_given', 'consent_withdrawn', 'suppression_asked');
@@ -64,7 +64,7 @@ create table log.fence (
   primary key (tenant_id, target)
 );
 
-create table log.unsealed (seq bigint primary key)
+create table log.unsealed (seq bigint primary key, leaf bytea not null) -- the sealer needs nothing else of an event
   with (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 2000);
 create table log.sealed (position bigint primary key, seq bigint not null unique);
 create table log.node (level smallint not null, index bigint not null, hash bytea not null, primary key (level, index));
@@ -139,6 +139,8 @@ create function log.append_v1(
 language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
 #variable_conflict use_column
 declare
+  firsts bigint[]; -- what is known already, by command
+  lasts bigint[];
   bases bigint[] := array_fill(null::bigint, array[cardinality(c_command)]);
   reached bigint;
   first_event integer := 1;
@@ -149,19 +151,25 @@ declare
   stamp timestamptz;
   micros bigint;
 begin
+  select array_agg(k.first order by c.n), array_agg(k.last order by c.n) into firsts, lasts
+    from unnest(c_command) with ordinality as c(id, n)
+    cross join lateral (
+      select min(e.version) as first, max(e.version) as last from log.event e where e.command_id = c.id
+    ) k;
+
   for i in 1 .. cardinality(c_command) loop
     command := i;
     subject := e_subject[first_event];
     first_event := first_event + c_count[i];
-    select min(e.version), max(e.version) into first_version, last_version
-      from log.event e where e.command_id = c_command[i];
+    first_version := firsts[i];
+    last_version := lasts[i];
     if first_version is not null then
       outcome := 'known';
       return next;
       continue;
     end if;
-    twin := array_position(c_command[:i - 1], c_command[i]);
-    if bases[twin] is not null then -- earlier in this very call, so not in the table yet
+    twin := array_position(c_command, c_command[i]);
+    if twin < i and bases[twin] is not null then -- earlier in this very call, so not in the table yet
       outcome := 'known';
       first_version := bases[twin] + 1;
       last_version := bases[twin] + c_count[twin];
@@ -185,16 +193,20 @@ begin
     end if;
 
     -- a stream that is only beginning was not there to be closed
-    if reached = c_count[i] and c_stream[i] not like 'receipts/%' and exists (
-      select from log.fence f where f.tenant_id = c_tenant[i] and f.target in (subject, c_tenant[i])
-    ) then
-      update log.stream s set version = 0, closed = true where s.tenant_id = c_tenant[i] and s.stream = c_stream[i];
-      reached := null;
+    if reached = c_count[i] and c_stream[i] not like 'receipts/%' then
+      if exists (
+        select from log.fence f where f.tenant_id = c_tenant[i] and f.target in (subject, c_tenant[i])
+      ) then
+        update log.stream s set version = 0, closed = true where s.tenant_id = c_tenant[i] and s.stream = c_stream[i];
+        reached := null;
+      end if;
     end if;
 
-    -- a twin of this command may have committed while the row lock was awaited
-    select min(e.version), max(e.version) into first_version, last_version
-      from log.event e where e.command_id = c_command[i];
+    -- a twin of this command may have committed while the row lock was awaited; it would have taken the expected version
+    if reached is null or c_expected[i] is null then
+      select min(e.version), max(e.version) into first_version, last_version
+        from log.event e where e.command_id = c_command[i];
+    end if;
     if first_version is not null then
       if reached is not null then
         update log.stream s set version = s.version - c_count[i]
@@ -231,16 +243,14 @@ begin
     select c_tenant[c.command], c.subject_id, c_stream[c.command], c.version, c.event_id, c_command[c.command], c.ordinal,
            c.type, c.schema_version, c.occurred_at, stamp, c.bytes, sha256('\x00'::bytea || c.bytes)
     from canonical c order by c.n
-    returning seq
+    returning seq, leaf
+  ), queued as (
+    insert into log.unsealed select seq, leaf from added
   )
-  insert into log.unsealed select seq from added;
-
-  if cardinality(b_event) > 0 then
-    insert into log.body (event_id, part, tenant_id, subject_id, key_id, ciphertext)
-    select e_event[b.event], b.part, c_tenant[e_command[b.event]], e_subject[b.event], b.key_id, b.ciphertext
-    from unnest(b_event, b_part, b_key, b_ciphertext) as b(event, part, key_id, ciphertext)
-    where bases[e_command[b.event]] is not null;
-  end if;
+  insert into log.body (event_id, part, tenant_id, subject_id, key_id, ciphertext)
+  select e_event[b.event], b.part, c_tenant[e_command[b.event]], e_subject[b.event], b.key_id, b.ciphertext
+  from unnest(b_event, b_part, b_key, b_ciphertext) as b(event, part, key_id, ciphertext)
+  where bases[e_command[b.event]] is not null;
 
   if e_type && array['tombstoned', 'expired'] then
     insert into log.fence (tenant_id, target, subject_id, event_id)

@@ -37,6 +37,7 @@ from workers.loop import forever
 
 _READ = 1000
 _POLL_S = 0.05
+_SEALED = 2000
 
 
 @dataclass(frozen=True)
@@ -155,7 +156,7 @@ def unsealed(command: Command) -> SealedCommand:
 
 _POSITIONS = """
 with taken as (
-  delete from log.unsealed where seq in (select seq from log.unsealed order by seq limit 2000) returning seq
+  delete from log.unsealed where seq = any(array(select seq from log.unsealed order by seq limit $1)) returning seq
 ), given as (
   insert into log.sealed (position, seq)
   select (select size from log.head) + row_number() over (order by seq) - 1, seq from taken returning 1
@@ -167,15 +168,15 @@ select count(*) from given
 async def seal_without_tree(database: Database) -> None:
     """Give positions and notify like the sealer, without hashing anything."""
 
-    async def step() -> int:
+    async def step() -> bool:
         async with database.connection() as connection:
             if not await connection.fetchval("select exists (select from log.unsealed)"):
-                return 0
+                return False
             async with connection.transaction():
                 await connection.fetchval("select size from log.head for update")
-                count: int = await connection.fetchval(_POSITIONS)
+                count: int = await connection.fetchval(_POSITIONS, _SEALED)
                 await connection.execute("update log.head set size = size + $1", count)
                 await connection.execute("select pg_notify('log', '')")
-        return count
+        return count == _SEALED
 
     await forever("seal", step, lambda: asyncio.sleep(0.01))
