@@ -5,8 +5,7 @@ from dataclasses import dataclass
 
 from events.model import Scope, TurnId
 from events.postgres import Connection
-from projections.changes import State
-from projections.facts import COLUMNS, fact_from
+from projections.briefs import COLUMNS, Briefs, briefs_from
 
 _AROUND = f"""
 with link as materialized (
@@ -25,16 +24,15 @@ with link as materialized (
      order by a.occurred_at, a.position limit $4)) n
   where t.tenant_id = $1 and t.subject_id = $2 and t.turn_id = any($3::uuid[])
 )
-select {COLUMNS}, null::uuid as link, null::uuid as neighbour, null::bigint as distance from facts.memory
-where tenant_id = $1 and subject_id = $2 and memory_id = any(array(
-  select m.memory_id from (select distinct neighbour from link) n cross join lateral (
-    select memory_id from facts.memory
-    where tenant_id = $1 and subject_id = $2 and turn_id = n.neighbour and status in ('current', 'in_conflict')
-    order by importance desc, memory_id limit $5) m))
+select m.*, null::uuid as link, null::uuid as neighbour, null::bigint as distance
+from (select distinct neighbour from link) n cross join lateral (
+  select {COLUMNS} from facts.memory
+  where tenant_id = $1 and subject_id = $2 and turn_id = n.neighbour and status in ('current', 'in_conflict')
+  order by importance desc, memory_id limit $5) m
 union all
 select {", ".join("null" for _ in COLUMNS.split(", "))}, turn_id, neighbour, distance from link
 """
-_LINK = 3  # columns of a link, behind those of a fact
+_LINK = 3  # columns of a link, behind those of a brief
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,19 +46,16 @@ class Link:
 
 async def said_around(
     connection: Connection, scope: Scope, turns: Collection[TurnId], *, reach: int, each: int
-) -> tuple[list[Link], State]:
+) -> tuple[list[Link], Briefs]:
     """Find the turns of the same session up to `reach` turns before and behind each of some turns of one person.
 
     Costs two index reads of `reach` rows a turn, however long the session is.
 
     Returns:
-        The links; and of each turn that was found the `each` most important memories, every version of them.
+        The links; and of each turn that was found the `each` most important memories.
     """
     rows = await connection.fetch(_AROUND, scope.tenant_id, scope.subject_id, list(turns), reach, each)
-    links, facts = [], []
-    for row in rows:
-        if row["link"] is None:
-            facts.append(fact_from(tuple(row.values())[:-_LINK]))
-        else:
-            links.append(Link(TurnId(row["link"]), TurnId(row["neighbour"]), row["distance"]))
-    return links, {(fact.memory_id, fact.version): fact for fact in facts}
+    links = [
+        Link(TurnId(row["link"]), TurnId(row["neighbour"]), row["distance"]) for row in rows if row["link"] is not None
+    ]
+    return links, briefs_from(list(row.values())[:-_LINK] for row in rows if row["link"] is None)

@@ -6,7 +6,7 @@ It branches on envelopes only; bodies are opaque cargo, so shredding any key lea
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Final, Literal
+from typing import Final, Literal, Protocol, TypeVar
 
 from events.envelope import StoredEvent
 from events.model import (
@@ -109,7 +109,23 @@ class Fact:
         return Audience(project=self.project, task=self.task, assistant=self.assistant, purpose=self.purpose)
 
 
-State = dict[tuple[MemoryId, int], Fact]
+Place = tuple[MemoryId, int]
+"""A memory and its version."""
+
+State = dict[Place, Fact]
+
+
+class Reached(Protocol):
+    """What says which readers it is for."""
+
+    @property
+    def audience(self) -> Audience: ...  # noqa: D102 - as `Fact` has it
+
+    @property
+    def moved_on(self) -> bool: ...  # noqa: D102 - as above
+
+
+R = TypeVar("R", bound=Reached)
 
 
 def fact_of(stored: StoredEvent) -> Fact | None:
@@ -154,7 +170,7 @@ def fact_of(stored: StoredEvent) -> Fact | None:
     return None
 
 
-def within(state: State, scope: Scope) -> State:
+def within(state: dict[Place, R], scope: Scope) -> dict[Place, R]:
     """Leave out what the scope does not reach: the check behind the store's own, for what it has not folded yet."""
     if scope.reach is None:
         return state

@@ -10,6 +10,7 @@ from events.bodies import Lost, Opened, Shredded, open_parts, tampered
 from events.keyring import Keyring
 from events.model import MEMORY_PART, EventId, IndexBody, KeyId, MemoryBody
 from events.postgres import Connection
+from projections.briefs import Brief
 from projections.changes import Fact
 from projections.index import PART as INDEX
 from projections.index import index_bodies, vector_of
@@ -31,7 +32,9 @@ async def open_vectors(
     return {event_id: vector_of(body) for event_id, body in bodies.items() if body.model == model}
 
 
-async def open_index(connection: Connection, keyring: Keyring, facts: Iterable[Fact]) -> dict[EventId, IndexBody]:
+async def open_index(
+    connection: Connection, keyring: Keyring, facts: Iterable[Fact | Brief]
+) -> dict[EventId, IndexBody]:
     """Open what the indexes got of memory versions of one person, by their events."""
     opened = await open_parts(connection, keyring, {fact.event_id for fact in facts}, INDEX)
     return index_bodies({(event_id, INDEX): body for event_id, (_, body) in opened.items()})

@@ -18,10 +18,11 @@ from numpy.typing import NDArray
 from events.envelope import StoredEvent, memory_stream
 from events.keyring import Keyring
 from events.log import read_stream_behind
-from events.model import EventId, IndexBody, Kind, MemoryId
+from events.model import EventId, IndexBody, Kind, MemoryId, Tombstoned
 from events.postgres import Connection
 from projections.around import Link, said_around
-from projections.changes import Fact, State, fold, touched_by, within
+from projections.briefs import Brief, Briefs, brief_of, read_briefs
+from projections.changes import CURRENT, State, fold, touched_by, within
 from projections.facts import newer_events, read_memories
 from projections.index import vector_of
 from projections.keywords import Entry, matching
@@ -39,7 +40,6 @@ _REACH = 2  # turns in either direction
 _EACH = 4  # memories of a neighbouring turn
 STANDING = 8  # formats, profile and procedures; as many as a context holds
 _MANY = 2  # times as many memories as the vector index scores: it will score half of what others propose, at most
-_CURRENT = frozenset({"current", "in_conflict"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,13 +74,15 @@ class Candidates:
     """Current memories that may matter, and how each was found.
 
     `unrelated` are unlike the query and have no word in common with it; `hidden` are of kinds the asker may
-    not see, and only `clues` know of them.
+    not see, and only `clues` know of them. `folded`
+    are the memories that events have changed which the facts table has not folded yet.
     """
 
-    facts: State
+    facts: Briefs
     clues: Mapping[Key, Clue]
     unrelated: frozenset[Key]
     hidden: frozenset[Key]
+    folded: State
 
 
 class Gathering:
@@ -109,8 +111,10 @@ class Gathering:
         self._always = present.standing
         self._fresh: set[MemoryId] = set()
         self._newer: list[StoredEvent] = []
+        self._touched: set[MemoryId] = set()
+        self._folded: State = {}
         self._read: set[MemoryId] = set()
-        self._rows: State = {}
+        self._rows: Briefs = {}
         self._sealed: dict[EventId, IndexBody | None] = {}
 
     async def propose(self, connection: Connection) -> None:
@@ -179,11 +183,12 @@ class Gathering:
                 and not any(key in by_words for by_words in self._by_words())
             ),
             hidden=frozenset(current.keys() - facts.keys()),
+            folded=self._folded,
         )
 
     def _clues(
         self,
-        current: State,
+        current: Briefs,
         paths: Mapping[RecallPath, AbstractSet[MemoryId]],
         relevance: Mapping[Key, float],
         nearest: Sequence[Sequence[Hit]],
@@ -209,24 +214,34 @@ class Gathering:
         }
 
     async def _unseen(self, connection: Connection) -> set[MemoryId]:
-        """Read what the facts and the indexes have not seen yet."""
+        """Read what the facts and the indexes have not seen yet, and fold it over what the facts have of that."""
         self._newer, _ = await newer_events(connection, self._scope)
+        if self._newer:
+            self._touched = touched_by(self._newer)
+            known = await read_memories(connection, self._scope, self._touched)
+            self._folded = within(fold(known, self._newer), self._scope)
         stream = memory_stream(self._scope.subject_id)
         behind = await read_stream_behind(connection, self._scope, stream, self._moment.indexed)
-        return touched_by((*self._newer, *behind))
+        return self._touched | touched_by(behind)
 
-    async def _current(self, connection: Connection, memories: Collection[MemoryId]) -> State:
+    async def _current(self, connection: Connection, memories: Collection[MemoryId]) -> Briefs:
         """Read which versions of some memories are current."""
         if unread := set(memories) - self._read:
-            self._rows |= await read_memories(connection, self._scope, unread)
+            self._rows |= await read_briefs(connection, self._scope, unread)
             self._read |= unread
         return self._standing(self._rows, memories)
 
-    def _standing(self, rows: State, memories: Collection[MemoryId]) -> State:
-        state = within(fold(rows, self._newer) if self._newer else rows, self._scope)
-        return {key: fact for key, fact in state.items() if key[0] in memories and fact.status in _CURRENT}
+    def _standing(self, rows: Briefs, memories: Collection[MemoryId]) -> Briefs:
+        """Say which versions are current, as the rows have it or what was folded over them."""
+        if any(isinstance(each.event, Tombstoned) and each.event.whole for each in self._newer):
+            return {}
+        standing = {key: row for key, row in rows.items() if key[0] in memories and key[0] not in self._touched}
+        standing |= {
+            key: brief_of(fact) for key, fact in self._folded.items() if key[0] in memories and fact.status in CURRENT
+        }
+        return within(standing, self._scope)
 
-    async def _score(self, connection: Connection, facts: State) -> None:
+    async def _score(self, connection: Connection, facts: Briefs) -> None:
         """Score what neither index said something of: too new for it, cold, or proposed by another path."""
         scored = set[Key]().union(*self._dense)
         missing = {fact.event_id: key for key, fact in facts.items() if key not in scored}
@@ -241,7 +256,7 @@ class Gathering:
                     self._entries[key] = Entry(key[0], key[1], body.terms, body.length)
                     self._shared = None
 
-    async def _open(self, connection: Connection, facts: Collection[Fact]) -> None:
+    async def _open(self, connection: Connection, facts: Collection[Brief]) -> None:
         """Open what was sealed beside some memory versions, of each once; None where it cannot be opened."""
         unopened = [fact for fact in facts if fact.event_id not in self._sealed]
         self._sealed |= dict.fromkeys(fact.event_id for fact in unopened)
@@ -258,7 +273,7 @@ class Gathering:
             ]
         return self._shared
 
-    def _relevance(self, facts: State) -> dict[Key, float]:
+    def _relevance(self, facts: Briefs) -> dict[Key, float]:
         found = []
         for asked, dense, by_words in zip(self._asked, self._dense, self._by_words(), strict=True):
             near = {key: score for key, score in dense.items() if key in facts}

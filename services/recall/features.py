@@ -6,6 +6,7 @@ from datetime import datetime
 from typing import Final, Self
 
 from events.model import Assertion, MemoryBody
+from projections.briefs import Brief
 from projections.changes import Fact
 from projections.tokens import tokenize
 from services.extraction.normalise import normalise
@@ -61,7 +62,7 @@ def features_of(
     )
 
 
-def at_best(fact: Fact, *, relevance: float, now: datetime) -> Features:
+def at_best(fact: Brief, *, relevance: float, now: datetime) -> Features:
     """Return the features that a memory version has at best, as long as nobody has opened it: none ranks it higher."""
     return Features(
         kind=fact.kind,

@@ -1,11 +1,12 @@
 """What a query means and what the paths found for it at one moment: ids and numbers, all that a cache may hold."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from heapq import nlargest
 from typing import Final
 
 from events.model import Kind
+from projections.briefs import Briefs
 from projections.changes import State
 from projections.embedding import Vector
 from projections.moment import Moment
@@ -32,19 +33,21 @@ class Found:
 
     `facts` are the most relevant, which are worth opening; `excluded` says of all others why they are not. `degraded`
     names the paths that did not answer: what only they would have proposed is not here.
+    `folded` are the memories that were changed since the facts table was written.
     """
 
     model: str
     moment: Moment
-    facts: State
+    facts: Briefs
     clues: Mapping[Key, Clue]
     excluded: tuple[tuple[Key, str], ...]
     degraded: tuple[str, ...] = ()
     rewriting: Rewriting = "off"
     cached: bool = False
+    folded: State = field(default_factory=dict)
 
 
-def choose(candidates: Candidates, blend: Blend) -> tuple[State, tuple[tuple[Key, str], ...]]:
+def choose(candidates: Candidates, blend: Blend) -> tuple[Briefs, tuple[tuple[Key, str], ...]]:
     """Pick what is worth opening, and say why the rest is not."""
     facts, clues = candidates.facts, candidates.clues
     related = [key for key, fact in facts.items() if key not in candidates.unrelated or fact.kind in ALWAYS]

@@ -127,7 +127,7 @@ class Recall:
             else:
                 found = sought
             # whoever asks, what is recalled goes to an agent
-            opening = Opening(keyring, permission, Task.of(query), preset, now or datetime.now(UTC))
+            opening = Opening(keyring, permission, Task.of(query), preset, now or datetime.now(UTC), found.folded)
             relevance = {key: found.clues[key].relevance for key in found.facts}
             recalled, excluded = await opening.open(connection, found.facts, relevance, wanted)
         return Recollection(recalled, (*found.excluded, *excluded.items()), found)
@@ -168,7 +168,16 @@ class Recall:
         candidates = await sought.gathering.gather(connection, sought.hits, kinds)
         facts, excluded = choose(candidates, self._blend)
         moment = sought.moment
-        return Found(moment.model, moment, facts, candidates.clues, excluded, sought.degraded, sought.rewriting)
+        return Found(
+            moment.model,
+            moment,
+            facts,
+            candidates.clues,
+            excluded,
+            sought.degraded,
+            sought.rewriting,
+            folded=candidates.folded,
+        )
 
     async def _nearest(
         self, place: str, scope: Scope, vectors: Sequence[Vector]

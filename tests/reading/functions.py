@@ -28,7 +28,7 @@ from events.model import (
     TurnId,
 )
 from events.postgres import Connection
-from projections import around, facts, keywords, moment, sessions, summaries, tasks, working
+from projections import around, briefs, facts, keywords, moment, sessions, summaries, tasks, working
 from services.access import permission
 from services.forgetting import selection
 from services.remembering import ingest
@@ -133,6 +133,7 @@ credential reaches within a person is asked of facts, turns and tasks below, and
 PERSONAL: Final = MappingProxyType[str, Probe](
     {
         "projections.facts:read_memories": lambda a: facts.read_memories(a.connection, a.scope, a.ids.memories),
+        "projections.briefs:read_briefs": lambda a: briefs.read_briefs(a.connection, a.scope, a.ids.memories),
         "projections.facts:memories_of_turns": lambda a: facts.memories_of_turns(
             a.connection, a.scope, a.ids.turns, 50
         ),

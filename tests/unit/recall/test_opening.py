@@ -2,6 +2,7 @@
 
 from collections.abc import Collection
 from datetime import UTC, datetime, timedelta
+from types import SimpleNamespace
 from typing import Any, cast
 from uuid import UUID
 
@@ -12,8 +13,23 @@ from hypothesis import strategies as st
 import services.recall.opening as module
 from events.bodies import Shredded
 from events.keyring import Keyring
-from events.model import Assertion, EventId, Evidence, KeyId, Kind, MemoryBody, MemoryId, MessageId, PurposeId, TurnId
+from events.model import (
+    Assertion,
+    EventId,
+    Evidence,
+    KeyId,
+    Kind,
+    MemoryBody,
+    MemoryId,
+    MessageId,
+    PurposeId,
+    Scope,
+    SubjectId,
+    TenantId,
+    TurnId,
+)
 from events.postgres import Connection
+from projections.briefs import brief_of
 from projections.changes import Fact, State
 from projections.choices import Consents
 from services.access.permission import Permission
@@ -24,7 +40,8 @@ from services.recall.opening import Opening, Recalled, Wanted
 from services.recall.ranking import PRESETS, Preset
 
 NOW = datetime(2026, 11, 30, tzinfo=UTC)
-NOBODY, NOTHING = cast("Keyring", None), cast("Connection", None)
+SCOPE = Scope(tenant_id=TenantId(UUID(int=1)), subject_id=SubjectId(UUID(int=2)))
+SOMEBODY, NOTHING = cast("Keyring", SimpleNamespace(scope=SCOPE)), cast("Connection", None)
 Bodies = dict[EventId, MemoryBody | Shredded]
 
 
@@ -79,11 +96,17 @@ async def opened(
         asked.extend(fact.event_id for fact in some)
         return {fact.event_id: bodies[fact.event_id] for fact in some}
 
+    async def read_memories(connection: object, scope: object, memories: Collection[MemoryId]) -> State:
+        del connection, scope
+        return {key: fact for key, fact in facts.items() if key[0] in memories}
+
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(module, "open_memories", open_memories)
+        patch.setattr(module, "read_memories", read_memories)
         task = Task.of("项目 atlas 用 Python 3.11 吗")
-        opening = Opening(NOBODY, Permission(TokenRole.AGENT, consents), task, preset, NOW)
-        return *await opening.open(NOTHING, facts, relevance, wanted), asked
+        opening = Opening(SOMEBODY, Permission(TokenRole.AGENT, consents), task, preset, NOW, {})
+        briefs = {key: brief_of(fact) for key, fact in facts.items()}
+        return *await opening.open(NOTHING, briefs, relevance, wanted), asked
 
 
 HEALTH = frozenset({"health"})
