@@ -35,6 +35,7 @@ from services.extraction.normalise import Text, normalise
 from services.extraction.plans import match_plans
 from services.extraction.projects import in_project, match_projects
 from services.extraction.proposal import Proposal
+from services.extraction.remarks import is_remark, match_remarks
 from services.extraction.repair import Said, corrected, recalled, repaired, restated, succeeded
 from services.extraction.request import asked_to_remember
 from services.extraction.rules import match_rules
@@ -52,11 +53,15 @@ _CHANGED = re.compile(r"现在|如今|不再|再也|(?<![a-z])(?:now|any ?more|n
 
 
 class Extraction(Frozen):
-    """What an extractor proposes for a turn; `standing` are wishes that outlast it."""
+    """What an extractor proposes for a turn; `standing` are wishes that outlast it.
+
+    `remarks` tell that something has become another thing: without a key, and nothing unless it is known of.
+    """
 
     candidates: tuple[Candidate, ...]
     suppressions: tuple[Suppression, ...]
     standing: tuple[StandingWish, ...] = ()
+    remarks: tuple[Candidate, ...] = ()
 
 
 def extract(turn: Turn, sense: Sense | None = None) -> Extraction:
@@ -77,7 +82,13 @@ def extract(turn: Turn, sense: Sense | None = None) -> Extraction:
                 wishes += unsaid
                 said = _of_message(turn, message, text, None if unsaid or asked else sense)
                 candidates += [each for each in said if not any(_says(wish, each) for wish in asked if wish.lifts)]
-    return Extraction(candidates=tuple(distinct(candidates)), suppressions=tuple(wishes), standing=tuple(standing))
+    found = distinct(candidates)
+    return Extraction(
+        candidates=tuple(each for each in found if not is_remark(each)),
+        suppressions=tuple(wishes),
+        standing=tuple(standing),
+        remarks=tuple(each for each in found if is_remark(each)),
+    )
 
 
 def _says(wish: StandingWish, candidate: Candidate) -> bool:
@@ -129,8 +140,12 @@ def _of_message(turn: Turn, message: Message, text: Text, sense: Sense | None) -
     said = succeeded(restated(said, before, read))
     if not said and (whole := recalled(before, read, text)) is not None:
         said = [Said(0, whole)]
-    if sense is not None:
-        said += [Said(index, found) for index, rest in unread for found in match_exemplars(rest, text, sense)]
+    felt = (
+        [Said(index, found) for index, rest in unread for found in match_exemplars(rest, text, sense)] if sense else []
+    )
+    heard = {each.index for each in felt}
+    said += felt
+    said += [Said(index, found) for index, rest in unread if index not in heard for found in match_remarks(rest, text)]
     return [finished(each.proposal, each.index, read, text, message, turn_at=turn.occurred_at) for each in said]
 
 

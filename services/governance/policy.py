@@ -52,6 +52,19 @@ class RenewalPolicy(BaseModel):
     en: Unit
 
 
+class SuccessionPolicy(BaseModel):
+    """How likely a statement takes the place of a memory (`services/remembering/succession.py`): weights, and a line.
+
+    `margin` is how much likelier the one must be than the next memory, or none is replaced.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    threshold: Unit
+    margin: Unit
+    weights: dict[str, float]
+
+
 class WorthPolicy(BaseModel):
     """How much a candidate is worth keeping (gate 9): four weights, two lines, and what a kind is worth later."""
 
@@ -99,6 +112,7 @@ class Policy(BaseModel):
     near_duplicate: Unit
     about: AboutPolicy
     renewal: RenewalPolicy
+    succession: SuccessionPolicy
     worth: WorthPolicy
     capacity: dict[Kind, Annotated[int, Field(ge=1)]]
     roles: dict[AgentRole, RoleRules]

@@ -68,6 +68,7 @@ class View(Frozen):
     of a candidate without a semantic key, how close the memories are that it may correct (`renewal`); `counts` says how
     many living memories of a kind there are. `owners` names the business systems that own semantic keys (R14); every
     other key is the person's.
+    `succeeds` is the memory whose place the candidate at hand was found to take, told by its words (`succession`).
     `forgotten` are the topics (`topic_basis`) of this turn that were forgotten after it was said.
     """
 
@@ -83,6 +84,7 @@ class View(Frozen):
     counts: dict[Kind, int] = Field(default_factory=dict)
     forgotten: frozenset[str] = frozenset()
     owners: dict[str, str] = Field(default_factory=dict)
+    succeeds: MemoryId | None = None
 
 
 class Ruling(Frozen):

@@ -25,6 +25,7 @@ from events.model import (
     TurnId,
 )
 from projections.choices import Consents
+from services.extraction.remarks import is_remark
 from services.governance.gates.worth import worth_of
 from services.governance.inheritance import inheriting
 from services.governance.judge import GATES, Gate, Living, Ruling, View, Writing, judge
@@ -32,6 +33,7 @@ from services.governance.reasons import Reason
 from services.governance.sameness import same_thing, same_value
 from services.governance.view import rule
 from services.profile.fields import classified
+from services.remembering.successors import succeeding
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +101,11 @@ def decide(
         met = tuple(each for each in view.living if each.audience == audience)
         consents = Consents(view.consents, purposes=view.purposes).open_for(audience.purpose)
         own = view.model_copy(update={"living": met, "consents": consents})
+        candidate, own = succeeding(candidate, own)
+        if own.succeeds is None and is_remark(
+            candidate
+        ):  # what only tells of a change is nothing where nothing is known of it
+            continue
         same = [each for each in waiting if each.audience == audience]
         decision = _settling(replace(_one(candidate, own, same, new_id(), gates), audience=audience), same)
         decisions.append(decision)
@@ -157,7 +164,7 @@ def _one(
 
 def _features(candidate: Candidate, view: View) -> dict[str, int]:
     """Return what the gates weigh, so that a decision can be explained when the policy is another."""
-    found = worth_of(candidate, view.policy)._asdict()
+    found = worth_of(candidate, view.policy, known=view.succeeds is not None)._asdict()
     if candidate.content in view.described:
         found["described"] = view.described[candidate.content]
     if near := view.alike.get(candidate.content):

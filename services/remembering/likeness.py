@@ -9,7 +9,9 @@ from events.model import Candidate, Claim, EventId, MemoryBody, MemoryId
 from projections.changes import Fact
 from projections.embedding import Embedder
 from services.extraction.vocabulary import vocabulary
+from services.governance.policy import SuccessionPolicy
 from services.governance.renewal import could_renew
+from services.remembering.successors import may_succeed
 
 Vector = NDArray[np.float32]
 
@@ -34,19 +36,21 @@ class Vectors:
 
 
 def comparable(
-    candidates: Iterable[Candidate], facts: Iterable[Fact], bodies: Mapping[EventId, object]
+    candidates: Iterable[Candidate], facts: Iterable[Fact], bodies: Mapping[EventId, object], policy: SuccessionPolicy
 ) -> list[tuple[Candidate, Fact]]:
     """Return the pairs of which one may correct the other by its words, so that only these are measured."""
-    memories = [
-        (fact, body) for fact in facts if isinstance(body := bodies.get(fact.event_id), MemoryBody) and _is_open(body)
-    ]
+    memories = [(fact, body) for fact in facts if isinstance(body := bodies.get(fact.event_id), MemoryBody)]
     return [
         (candidate, fact)
         for candidate in candidates
-        if _is_open(candidate)
         for fact, body in memories
-        if could_renew(candidate, body) or could_renew(body, candidate)
+        if _may_renew(candidate, body) or may_succeed(candidate, body, policy)
     ]
+
+
+def _may_renew(candidate: Candidate, body: MemoryBody) -> bool:
+    both = _is_open(candidate) and _is_open(body)
+    return both and (could_renew(candidate, body) or could_renew(body, candidate))
 
 
 async def measured(

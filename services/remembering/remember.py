@@ -193,7 +193,9 @@ class Rememberer:
     ) -> tuple[Command, list[Decision]] | None:
         """Decide about the turn against the state of this moment; None where some of it was forgotten meanwhile."""
         extraction = extracted.extraction
-        candidates = await audiences_of(keyring, stored, extraction.candidates, self._policy.profile)
+        candidates = await audiences_of(
+            keyring, stored, (*extraction.candidates, *extraction.remarks), self._policy.profile
+        )
         tags = {tag for candidate in candidates if (tag := tag_of(keyring, candidate)) is not None}
         async with self._reader.transaction(stored.scope) as connection:
             choices = await open_choices(connection, keyring)
@@ -201,7 +203,7 @@ class Rememberer:
             state = await snapshot(connection, keyring, tags)
             facts = [fact for fact in state.facts.values() if fact.status in LIVING]
             bodies = await open_memories(connection, keyring, facts)
-            pairs = comparable(candidates, facts, bodies)
+            pairs = comparable(candidates, facts, bodies, self._policy.succession)
             near = await open_vectors(connection, keyring, [fact for _, fact in pairs], self._embedder.model_id)
             counts = await count_living(connection, stored.scope)
             # behind the version: a tombstone that comes later makes the append lose

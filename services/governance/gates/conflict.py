@@ -42,6 +42,8 @@ def conflict(candidate: Candidate, view: View) -> Ruling | None:
 
 def rivals(candidate: Candidate, view: View) -> list[Living]:
     """Return the memories a candidate cannot be true beside: those of its key, else the closest that one corrects."""
+    if view.succeeds is not None:
+        return [living for living in view.living if living.memory_id == view.succeeds]
     against = [living for living in view.living if contradicts(candidate, living.claim)]
     return (
         against

@@ -19,10 +19,13 @@ class Worth(NamedTuple):
     worth: float
 
 
-def worth_of(candidate: Candidate, policy: Policy) -> Worth:
-    """Weigh a candidate: under a semantic key it answers what will be asked; its kind says how long it is of use."""
+def worth_of(candidate: Candidate, policy: Policy, *, known: bool = False) -> Worth:
+    """Weigh a candidate: under a semantic key it answers what will be asked; its kind says how long it is of use.
+
+    `known`: it takes the place of what was worth keeping.
+    """
     weights = policy.worth
-    relevance = 1.0 if candidate.key is not None else weights.relevance_without_key
+    relevance = 1.0 if known or candidate.key is not None else weights.relevance_without_key
     future = weights.future[candidate.kind]
     total = (
         weights.relevance * relevance
@@ -41,7 +44,7 @@ def worth(candidate: Candidate, view: View) -> Ruling | None:
         return rule(Outcome.WORKING_ONLY, Reason.NOT_STATED)
     if candidate.valid_until is not None and candidate.valid_until < view.turn.occurred_at:
         return rule(Outcome.WORKING_ONLY, Reason.OVER)
-    weighed = worth_of(candidate, view.policy).worth
+    weighed = worth_of(candidate, view.policy, known=view.succeeds is not None).worth
     if weighed < view.policy.worth.write:
         return rule(Outcome.WORKING_ONLY, Reason.NOT_WORTH_IT)
     weak = weighed < view.policy.worth.conflict
