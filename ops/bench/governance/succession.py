@@ -106,8 +106,8 @@ def _main() -> None:
         some = [(pair, likelihood(pair.found, policy.weights)) for pair in measured if pair.part == part]
         above = [pair for pair, chance in some if chance >= policy.threshold]
         right, own = sum(pair.right for pair in above), sum(pair.own and not pair.right for pair in above)
-        wanted = sum(pair.right for pair, _ in some)
-        print(f"{part} from {policy.threshold} on: {right} of {wanted}, wrong {own} of {sum(p.own for p, _ in some)}, ")
+        wanted, written = sum(pair.right for pair, _ in some), sum(pair.own for pair, _ in some)
+        print(f"{part} from {policy.threshold} on: {right} of {wanted}, wrong {own} of {written - wanted} as written")
 
 
 if __name__ == "__main__":
