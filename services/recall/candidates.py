@@ -250,8 +250,9 @@ class Gathering:
         for event_id, key in missing.items():
             body = self._sealed.get(event_id)
             if body is not None and body.model == self._model:
+                vector = vector_of(body)
                 for asked, dense in zip(self._asked, self._dense, strict=True):
-                    dense[key] = float(asked.vector @ vector_of(body))
+                    dense[key] = float(asked.vector @ vector)
                 if key not in self._entries and not wanted.isdisjoint(body.terms):
                     self._entries[key] = Entry(key[0], key[1], body.terms, body.length)
                     self._shared = None

@@ -25,9 +25,7 @@ def fuse(dense: Mapping[Key, float], keyword: Mapping[Key, float], keyword_weigh
         raise ValueError(f"a keyword weight lies in [0, 1], not at {keyword_weight}")
     near, shared = _normalised(dense), _normalised(keyword)
     weight = 0.0 if not shared else 1.0 if not near else keyword_weight
-    return {
-        key: (1 - weight) * near.get(key, 0.0) + weight * shared.get(key, 0.0) for key in sorted({**dense, **keyword})
-    }
+    return {key: (1 - weight) * near.get(key, 0.0) + weight * shared.get(key, 0.0) for key in {**dense, **keyword}}
 
 
 def _normalised(scores: Mapping[Key, float]) -> dict[Key, float]:

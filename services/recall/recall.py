@@ -14,7 +14,7 @@ from events.postgres import Connection, Database
 from events.vault import Vault
 from projections.models import Models, Vector
 from projections.moment import Moment, Present, present_of
-from projections.tokens import terms, tokenize
+from projections.tokens import keyed, tokenize
 from projections.vector_index import VectorIndex
 from projections.vectors import Hit
 from services.access.permission import Permission
@@ -150,7 +150,7 @@ class Recall:
         meant = await self._meaning.of(scope, query, moment.model)
         secret, rarity = keyring.secret("terms"), self._blend.rarity_of(query)
         asked = [
-            Asked(vector, terms(aspect, secret), breadth(tokenize(aspect)), rarity)
+            Asked(vector, keyed(words := tokenize(aspect), secret), breadth(words), rarity)
             for aspect, vector in zip(aspects_of(query), meant.vectors, strict=True)
         ]
         gathering = Gathering(keyring, asked, moment.model, present, self._blend)
