@@ -203,7 +203,7 @@ THROUGH: Final = MappingProxyType(
             "events.keyring:_aliases",
             "events.vault:Vault._is_gone",
             "events.vault:Vault._read_people",
-            "events.vault:Vault._tenant",
+            "events.vault:Vault._read_tenant",
         ),
         "POST /v1/tasks": ("services.tasks.tasks:Tasks._append",),
         "POST /v1/tokens": ("ops.keystore:ApiKeys.find",),
