@@ -11,7 +11,8 @@ from services.extraction.vocabulary import tool_of
 _CUES = ("changed", "now", "done", "gone", "added", "once", "denied", "renamed")
 TELLING = frozenset({"changed", "now", "done", "gone", "renamed"})
 _CLAUSE = re.compile(
-    r"(?<!\d)[,，]|[,，](?!\d)|[。;；!！]|\s(?=but )|\s(?=so (?:it's|i|we|now) )|\s(?=and (?:i|i'm|we|it's) )"
+    r"(?<!\d)[,，]|[,，](?!\d)|[。;；!！]|(?<=[啦了吧])\s|\s(?=but )|\s(?=so (?:it's|i|we|now) )|"
+    r"\s(?=and (?:i|i'm|we|it's) )"
 )
 _CJK = re.compile(r"[\u3400-\u9fff]")
 _LEAD = re.compile(
@@ -24,7 +25,7 @@ _ME = re.compile(r"(?:给|让|叫|批|帮)我|(?<![a-z])(?:me|us)(?![a-z])")
 _VERB_ZH = re.compile(
     r"(?:现在|如今|今年|以后|今后|最近|已经|终于|都|又|也|全|就|刚|只|再|还|要|直接|一般|最后|上个?月|上周|这周|这学期|这个月|让|被|把)*"
     r"(?:改|换|挪|搬|迁|转|调|推|延|提前|升|涨|加|降|砍|放|定|用|是|在|叫|写|开|给|发|看|上|去|有|喝|吃|跑|练|学|住|走了|退|离|辞|卖|"
-    r"戒|停|关|满|切|出|不|没|变|坐|骑|做|当|养|玩|拿|找|跟|教|买|[0-9一二三四五六七八九十])"
+    r"戒|停|关|满|切|出|不|没|变|坐|骑|做|当|养|玩|拿|找|跟|教|买|到|[0-9一二三四五六七八九十])"
 )
 _VERB_EN = (
     r"(?:'s|'re)?(?: (?:all|also|just|now|finally))? (?:is|are|was|were|has|have|had|got|gets?|went|goes|go|moved|"

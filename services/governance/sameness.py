@@ -149,6 +149,11 @@ def one_thing(key: str, other: str) -> bool:
     return longer == shorter or longer.endswith(shorter if _HAS_CJK.search(shorter) else f"_{shorter}")
 
 
+def thing_of(key: str) -> str:
+    """Return the thing that an open key names, without the respect: `weekly_sync` of `weekly_sync.day`."""
+    return _parts(key)[0]
+
+
 def _parts(key: str) -> tuple[str, str]:
     kept = [part for part in key.split(".") if part != "tool"]
     last = kept[-1] if kept else ""

@@ -78,6 +78,7 @@ _HALF = 0.5
 _STRANGE = 0.6
 _CLOSE = 0.5
 _CLASS = {"clock": "hour", "daytime": "hour", "weekday": "day", "turn": "day", "date": "day"}
+_HEAD = 2
 _MANY = 2  # so many words, or parts of life, in common are as good as more
 
 
@@ -210,7 +211,14 @@ def _thing(saying: Saying, known: Signs, older: str, old: str) -> tuple[float, f
         return 0.0, 0.0
     if inside == 0 and signs_of(saying.thing).fields & known.fields:  # another word for it
         return _HALF, 0.0
+    if inside and share(_head(saying.thing), older) == 1:  # a narrower name: "work phone" where "phone" is known of
+        return 0.0, 1.0
     return inside / 2, 1 - inside
+
+
+def _head(thing: str) -> str:
+    """Return the word, or Chinese characters, that a name of a thing ends in: what sort of thing it is."""
+    return thing[-_HEAD:] if _CJK.search(thing) else thing.rsplit(maxsplit=1)[-1]
 
 
 def _others(signs: Signs) -> frozenset[str]:

@@ -5,7 +5,16 @@ import re
 from events.model import Assertion, Candidate, Claim, Kind, Outcome
 from services.governance.reasons import Reason
 from services.governance.renewal import renews
-from services.governance.sameness import covers, favourite_of, names, one_thing, same_thing, same_value, within
+from services.governance.sameness import (
+    covers,
+    favourite_of,
+    names,
+    one_thing,
+    same_thing,
+    same_value,
+    thing_of,
+    within,
+)
 from services.governance.view import Living, Ruling, View, Writing, rule
 
 _WISHES = frozenset({Kind.PREFERENCE, Kind.FORMAT})
@@ -99,8 +108,15 @@ def _changed(candidate: Candidate, view: View) -> list[Living]:
         and not each.claim.multi_valued
         and each.claim.scope == candidate.scope
         and one_thing(candidate.key, each.claim.key or "")
+        and not _narrower(candidate.key, each.claim.key or "", later=view.turn.occurred_at >= each.occurred_at)
     ]
     return of_it if len(of_it) == 1 else []
+
+
+def _narrower(key: str, other: str, *, later: bool) -> bool:
+    """Say whether the later of two names is the longer one: "my work phone" is another one than "my phone"."""
+    new, old = (key, other) if later else (other, key)
+    return len(thing_of(new)) > len(thing_of(old))
 
 
 def _renewed(candidate: Candidate, view: View) -> list[Living]:
@@ -123,15 +139,21 @@ def contradicts(candidate: Claim, claim: Claim) -> bool:
         return opposite and (covers(claim, candidate) or names(candidate.value, claim.value))
     if _forbids(candidate, claim):
         return True
+    favourite = favourite_of(candidate)
+    if favourite and favourite == favourite_of(claim) and _tastes(candidate, claim):
+        return not same_value(candidate, claim)
     if not same_thing(candidate, claim):
         return _takes_back(candidate, claim)
-    favourite = favourite_of(candidate)
-    if favourite and favourite == favourite_of(claim):
-        return not same_value(candidate, claim)
     if candidate.key is None or candidate.multi_valued:
         return opposite and (same_value(candidate, claim) or (not candidate.positive and covers(claim, candidate)))
     # One value at a time: another value replaces it, its denial ends it, the denial of something else leaves it alone.
     return same_value(candidate, claim) if opposite and not candidate.positive else True
+
+
+def _tastes(one: Claim, other: Claim) -> bool:
+    """Say whether two claims are tastes for the same context, under whatever key of taste each was filed."""
+    both = all((each.key or "").startswith("taste.") for each in (one, other))
+    return same_thing(one, other) or (both and one.scope == other.scope)
 
 
 def _forbids(candidate: Claim, claim: Claim) -> bool:

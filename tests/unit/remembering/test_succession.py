@@ -34,7 +34,7 @@ def told(content: str, *memories: Living, at: datetime = NOON, cosine: float = C
     """Decide about a message of the person, to whose sentences all memories are equally close."""
     turn = a_turn(a_message(content), at=at)
     read = extract(turn)
-    said = (*read.candidates, *read.remarks)
+    said = (*read.remarks, *read.candidates)
     alike = {
         each.content: {memory.memory_id: cosine for memory in memories if may_succeed(each, memory.claim, POLICY)}
         for each in said
@@ -78,6 +78,8 @@ STAYS = [
     ("is learning Spanish", "Spanish", "I also started Italian now"),
     ("boss is Ingrid", "Ingrid", "maybe Tomasz takes over now"),
     ("the API runs on Heroku", "Heroku", "the blog has moved to Fly"),
+    ("my phone is a Pixel", "a Pixel", "my work phone is an iPhone now"),  # a narrower name
+    ("手机是红米的", "红米", "工作手机现在是公司发的一加"),
 ]
 
 
@@ -102,6 +104,13 @@ def test_what_is_no_change_of_it_leaves_a_memory(content: str, value: str, remar
 def test_a_remark_about_nothing_known_is_nothing(remark: str) -> None:
     """It is no candidate of its own: neither written nor held, and no event says that it was there."""
     assert [each for each in told(remark) if each.candidate.amends] == []
+
+
+def test_what_is_given_up_and_what_is_there_instead_is_one_change() -> None:
+    """A sentence that takes back one thing and names another replaces the memory once, by the new one."""
+    memory = known("is learning Spanish", "Spanish", key="hobby", multi_valued=True)
+    written = [each for each in told("gave up on Spanish, it's Italian for me now", memory) if each.written]
+    assert [(each.memory_id, each.candidate.positive) for each in written] == [(memory.memory_id, True)]
 
 
 def test_two_that_are_as_likely_both_stay() -> None:
