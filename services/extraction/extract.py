@@ -109,7 +109,6 @@ def _of_message(turn: Turn, message: Message, text: Text, sense: Sense | None) -
     before = _named_before(turn)
     said: list[Said] = []
     unread: list[tuple[int, Sentence]] = []
-    withdrawn: set[int] = set()  # sentences that say what is no more, and then what is instead
     read = _wished(sentences(own_words(text)))
     for index, sentence in enumerate(read):
         when = resolve(sentence.text, turn.occurred_at)
@@ -126,7 +125,6 @@ def _of_message(turn: Turn, message: Message, text: Text, sense: Sense | None) -
         rest = sentence.without([(each.start, each.end) for each in proposals])
         if rest is not None and not only_standing(rest) and not names_nothing(rest.text):
             unread.append((index, rest))
-            withdrawn |= {index} if proposals and not any(each.positive for each in proposals) else set()
         more: list[Said] = []
         for each in proposals:
             proposal = with_object(each, sentence, previous, text)
@@ -147,12 +145,7 @@ def _of_message(turn: Turn, message: Message, text: Text, sense: Sense | None) -
     )
     heard = {each.index for each in felt}
     said += felt
-    said += [
-        Said(index, found)
-        for index, rest in unread
-        if index not in heard and match_remarks(rest, text)
-        for found in match_remarks(read[index] if index in withdrawn else rest, text)
-    ]
+    said += [Said(index, found) for index, rest in unread if index not in heard for found in match_remarks(rest, text)]
     return [finished(each.proposal, each.index, read, text, message, turn_at=turn.occurred_at) for each in said]
 
 

@@ -194,7 +194,7 @@ class Rememberer:
         """Decide about the turn against the state of this moment; None where some of it was forgotten meanwhile."""
         extraction = extracted.extraction
         candidates = await audiences_of(
-            keyring, stored, (*extraction.remarks, *extraction.candidates), self._policy.profile
+            keyring, stored, (*extraction.candidates, *extraction.remarks), self._policy.profile
         )
         tags = {tag for candidate in candidates if (tag := tag_of(keyring, candidate)) is not None}
         async with self._reader.transaction(stored.scope) as connection:

@@ -34,7 +34,7 @@ def told(content: str, *memories: Living, at: datetime = NOON, cosine: float = C
     """Decide about a message of the person, to whose sentences all memories are equally close."""
     turn = a_turn(a_message(content), at=at)
     read = extract(turn)
-    said = (*read.remarks, *read.candidates)
+    said = (*read.candidates, *read.remarks)
     alike = {
         each.content: {memory.memory_id: cosine for memory in memories if may_succeed(each, memory.claim, POLICY)}
         for each in said
@@ -106,11 +106,11 @@ def test_a_remark_about_nothing_known_is_nothing(remark: str) -> None:
     assert [each for each in told(remark) if each.candidate.amends] == []
 
 
-def test_what_is_given_up_and_what_is_there_instead_is_one_change() -> None:
-    """A sentence that takes back one thing and names another replaces the memory once, by the new one."""
-    memory = known("is learning Spanish", "Spanish", key="hobby", multi_valued=True)
-    written = [each for each in told("gave up on Spanish, it's Italian for me now", memory) if each.written]
-    assert [(each.memory_id, each.candidate.positive) for each in written] == [(memory.memory_id, True)]
+def test_a_remark_beside_a_claim_of_the_same_message_replaces_nothing_twice() -> None:
+    """What a claim has just made a new version of is as new as the remark: 我搬家了，现在住在杭州 is one change."""
+    memory = known("住在苏州", "苏州", key="home.city")
+    decisions = told("我搬家了，现在住在杭州", memory)
+    assert [each.version for each in decisions if each.written] == [2]
 
 
 def test_two_that_are_as_likely_both_stay() -> None:
