@@ -131,7 +131,7 @@ async def test_recall_is_measured_beside_its_floors(monkeypatch: pytest.MonkeyPa
 async def test_a_short_life_through_upkeep_keeps_what_was_asked_for(tmp_path: Path) -> None:
     """Two people, forty weeks in accelerated time: room is made, messages expire, read models say what the log says."""
     result = await years.measure(
-        years.Shape(people=2, weeks=40, step=2, turns=2, asked=1, every=40, capacity=4), tmp_path
+        years.Shape(people=2, weeks=40, step=2, turns=2, asked=1, every=40, capacity=6), tmp_path
     )
     first, last = result["samples"]
     assert years.problems(result) == []
