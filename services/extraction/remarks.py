@@ -9,8 +9,8 @@ from services.extraction.cues import has
 from services.extraction.lexicon import load
 from services.extraction.normalise import Text, normalise
 from services.extraction.proposal import Proposal
-from services.extraction.segment import Clause, Sentence
-from services.extraction.signs import TELLING, signs_of
+from services.extraction.segment import Sentence
+from services.extraction.signs import signs_of
 from services.extraction.wording import is_pronoun, short, tidy_span, tidy_value
 
 _NEVER = ("hypothetical", "uncertain", "fiction", "sarcasm", "meta", "forget_not")
@@ -40,7 +40,7 @@ def match_remarks(sentence: Sentence, text: Text) -> list[Proposal]:
     if sentence.asks or any(has(cue, sentence.text) for cue in _NEVER):
         return []
     clauses = [clause for clause in sentence.clauses if not _REQUEST.match(clause.text)]
-    telling = [at for at, clause in enumerate(clauses) if _tells(clause)]
+    telling = [at for at, clause in enumerate(clauses) if signs_of(clause.text.strip()).tells]
     if not telling:
         return []
     kept = clauses[: telling[-1] + 2] if len(clauses) > telling[-1] + 1 else clauses
@@ -76,17 +76,17 @@ def value_in(said: str, old: str, content: str) -> Changed:
         old: the value of the memory.
         content: what the memory says.
     """
-    text, known = normalise(said), signs_of(normalise(content).folded)
-    new = signs_of(text.folded)
+    text, whole = normalise(said), normalise(content)
+    new, known = signs_of(text.folded), signs_of(whole.folded)
     for sort in _swapped():
         before, after = known.sorts.get(sort, frozenset()), new.sorts.get(sort, frozenset())
         if len(before) == 1 and len(after - before) == 1 and len(after) <= len(before) + 1:
             (gone,), (come,) = before, after - before
             at = text.folded.find(come)
             shown = text.shown[at : at + len(come)]
-            if normalise(content).folded.count(gone) == 1:
-                swapped = _with(content, gone, shown)
-                return Changed(_with(old, gone, shown) if gone in normalise(old).folded else swapped, swapped)
+            if whole.folded.count(gone) == 1:
+                swapped, value = _with(whole, gone, shown), normalise(old)
+                return Changed(_with(value, gone, shown) if gone in value.folded else swapped, swapped)
     for pattern in _behind():
         if (match := pattern.search(text.folded)) is not None:
             start, end = tidy_value(text.folded, *match.span("v"))
@@ -95,14 +95,9 @@ def value_in(said: str, old: str, content: str) -> Changed:
     return Changed(said, said)
 
 
-def _with(whole: str, gone: str, come: str) -> str:
-    at = normalise(whole).folded.find(gone)
-    shown = normalise(whole).shown
-    return f"{shown[:at]}{come}{shown[at + len(gone) :]}"
-
-
-def _tells(clause: Clause) -> bool:
-    return bool(signs_of(clause.text.strip()).cues & TELLING)
+def _with(whole: Text, gone: str, come: str) -> str:
+    at = whole.folded.find(gone)
+    return f"{whole.shown[:at]}{come}{whole.shown[at + len(gone) :]}"
 
 
 @lru_cache(maxsize=1)

@@ -7,14 +7,14 @@ from functools import lru_cache
 
 from services.extraction.lexicon import compiled, load
 from services.extraction.vocabulary import tool_of
+from services.extraction.wording import is_chinese
 
 _CUES = ("changed", "now", "done", "gone", "added", "once", "denied", "renamed")
-TELLING = frozenset({"changed", "now", "done", "gone", "renamed"})
+_TELLING = frozenset({"changed", "now", "done", "gone", "renamed"})
 _CLAUSE = re.compile(
     r"(?<!\d)[,，]|[,，](?!\d)|[。;；!！]|(?<=[啦了吧])\s|\s(?=but )|\s(?=so (?:it's|i|we|now) )|"
     r"\s(?=and (?:i|i'm|we|it's) )"
 )
-_CJK = re.compile(r"[\u3400-\u9fff]")
 _LEAD = re.compile(
     r"(?:[^,，。我]{1,8}?(?:说|通知)(?!明)[,，:：]?)?(?:(?:从?(?:[这本上下]个?(?:周|月|学期|学年|期|季度|星期)|今天|今年|明年)(?:起|开始)?|开始|对了|话说|现在|如今|以后|今后|往后|最近|终于|终究|后来|我们?家?|咱们?|又|都|刚|已经|也|就|全|家里|大家)的?|"
     r"(?:and|so|but|well|oh|now|btw|fyi|by the way|turns out|finally|also|just|because|since|as|my|our|"
@@ -90,9 +90,14 @@ class Signs:
     sayings: tuple[Saying, ...]
 
     @property
+    def tells(self) -> bool:
+        """Whether anything in it tells of a change."""
+        return bool(self.cues & _TELLING)
+
+    @property
     def telling(self) -> tuple[Saying, ...]:
         """The clauses that tell of a change; all where none does."""
-        return tuple(each for each in self.sayings if each.cues & TELLING) or self.sayings
+        return tuple(each for each in self.sayings if each.cues & _TELLING) or self.sayings
 
 
 @lru_cache(maxsize=4096)
@@ -135,7 +140,7 @@ def _cues(folded: str) -> frozenset[str]:
 
 def _thing(clause: str) -> str | None:
     """Return what a clause says something of: what stands before its verb, or what was moved."""
-    if _CJK.search(clause):
+    if is_chinese(clause):
         verb = _VERB_ZH.search(clause)
         thing = _NO_THING_ZH.sub("", _NEW.sub("", clause[: verb.start()])).strip() if verb else ""
         return None if not thing or _is_value(thing) else thing

@@ -14,6 +14,7 @@ from typing import Final
 
 from services.recall.blend import Blend, lines_of
 from services.recall.bm25 import Key
+from services.recall.fusion import bounded
 
 MOST: Final = 3
 """Questions of one query that are looked for by themselves, the last ones; each costs an embedding and a search."""
@@ -40,10 +41,10 @@ def joined(relevance: Sequence[Mapping[Key, float]], blend: Blend) -> dict[Key, 
     if len(relevance) == 1:
         return dict(relevance[0])
     best = [max(each.values(), default=0.0) or 1.0 for each in relevance]
-    sums = {
-        key: sum((each[key] / most) ** blend.norm for each, most in zip(relevance, best, strict=True))
-        ** (1 / blend.norm)
-        for key in relevance[0]
-    }
-    scale = max(1.0, *sums.values()) if sums else 1.0
-    return {key: value / scale for key, value in sums.items()}
+    return bounded(
+        {
+            key: sum((each[key] / most) ** blend.norm for each, most in zip(relevance, best, strict=True))
+            ** (1 / blend.norm)
+            for key in relevance[0]
+        }
+    )

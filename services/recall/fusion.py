@@ -28,6 +28,12 @@ def fuse(dense: Mapping[Key, float], keyword: Mapping[Key, float], keyword_weigh
     return {key: (1 - weight) * near.get(key, 0.0) + weight * shared.get(key, 0.0) for key in {**dense, **keyword}}
 
 
+def bounded(relevance: Mapping[Key, float]) -> dict[Key, float]:
+    """Bring what has added up to more than 1 back into [0, 1], by the greatest of it."""
+    scale = max(1.0, *relevance.values()) if relevance else 1.0
+    return {key: value / scale for key, value in relevance.items()}
+
+
 def _normalised(scores: Mapping[Key, float]) -> dict[Key, float]:
     """Divide by the best score; what is not positive has none."""
     positive = {key: score for key, score in scores.items() if score > 0}

@@ -1,5 +1,6 @@
 """What a query means: a vector for the whole, whatever it is made of, and one for each question in it."""
 
+from collections.abc import Sequence
 from typing import Final
 
 import numpy as np
@@ -7,7 +8,6 @@ import numpy as np
 from events.errors import BadInputError
 from events.model import Scope
 from projections.models import EmbeddingModel, Models, Vector
-from services.recall.aspects import aspects_of
 from services.recall.blend import lines_of
 from services.recall.cache import RecallCache
 from services.recall.found import Meant
@@ -33,13 +33,20 @@ class Meaning:
         self._last_line = last_line
         self._rewriter = rewriter
 
-    async def of(self, scope: Scope, query: str, model: str) -> Meant:
-        """Embed one person's query, and the note that would answer it, into one vector; its questions apart."""
+    async def of(self, scope: Scope, aspects: Sequence[str], model: str) -> Meant:
+        """Embed one person's query, and the note that would answer it, into one vector; its questions apart.
+
+        Args:
+            scope: whose query.
+            aspects: the query as a whole, then its questions (`aspects.py`).
+            model: what makes the vectors.
+        """
+        query = aspects[0]
         key = self._cache.key(scope.tenant_id, scope.subject_id, query, model, self._last_line)
         if (kept := self._cache.vectors.find(key)) is not None:
             return kept
         with_model = self._models.of(model)
-        whole, *questions = [await self._embed(aspect, with_model) for aspect in aspects_of(query)]
+        whole, *questions = [await self._embed(aspect, with_model) for aspect in aspects]
         meant = Meant((whole, *questions))
         if self._rewriter is not None:
             note = await self._rewriter.rewrite(scope.tenant_id, query)

@@ -13,6 +13,7 @@ from events.model import TurnId
 from projections.around import Link
 from services.recall.blend import Blend
 from services.recall.bm25 import Key
+from services.recall.fusion import bounded
 
 
 def with_neighbours(
@@ -54,5 +55,4 @@ def with_neighbours(
                     break
         lent = blend.beside * best[0] ** blend.norm + blend.nearby * best[1] ** blend.norm
         raised[key] = (own**blend.norm + lent) ** (1 / blend.norm) if lent else own
-    scale = max(1.0, *raised.values()) if raised else 1.0
-    return {key: value / scale for key, value in raised.items()}
+    return bounded(raised)

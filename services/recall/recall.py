@@ -147,11 +147,12 @@ class Recall:
     async def _sought(self, keyring: Keyring, query: str, present: Present) -> Sought:
         """Ask the vector index, and read meanwhile what needs no answer of it; no connection waits for that index."""
         scope, moment = keyring.scope, present.moment
-        meant = await self._meaning.of(scope, query, moment.model)
+        aspects = aspects_of(query)
+        meant = await self._meaning.of(scope, aspects, moment.model)
         secret, rarity = keyring.secret("terms"), self._blend.rarity_of(query)
         asked = [
             Asked(vector, keyed(words := tokenize(aspect), secret), breadth(words), rarity)
-            for aspect, vector in zip(aspects_of(query), meant.vectors, strict=True)
+            for aspect, vector in zip(aspects, meant.vectors, strict=True)
         ]
         gathering = Gathering(keyring, asked, moment.model, present, self._blend)
         (hits, degraded), _ = await asyncio.gather(

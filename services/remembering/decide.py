@@ -102,9 +102,7 @@ def decide(
         consents = Consents(view.consents, purposes=view.purposes).open_for(audience.purpose)
         own = view.model_copy(update={"living": met, "consents": consents})
         candidate, own = succeeding(candidate, own)
-        if own.succeeds is None and is_remark(
-            candidate
-        ):  # what only tells of a change is nothing where nothing is known of it
+        if own.succeeds is None and is_remark(candidate):  # a change is nothing where nothing is known of the thing
             continue
         same = [each for each in waiting if each.audience == audience]
         decision = _settling(replace(_one(candidate, own, same, new_id(), gates), audience=audience), same)

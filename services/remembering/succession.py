@@ -5,12 +5,12 @@ Logistic regression over named features; weights and threshold are in policy.yam
 about another thing: what speaks for a change, and what ties it to the memory, are words; the cosine is one witness.
 """
 
-import re
 from collections.abc import Mapping
 from math import exp
 from typing import Final
 
-from services.extraction.signs import TELLING, Saying, Signs, signs_of
+from services.extraction.signs import Saying, Signs, signs_of
+from services.extraction.wording import is_chinese
 from services.governance.folding import plain
 from services.governance.sameness import tokens_of
 
@@ -40,7 +40,6 @@ FEATURES: Final = (
     "across",
     "english",
 )
-_CJK = re.compile(r"[\u3400-\u9fff]")
 _LIGHT = frozenset(
     [
         *(
@@ -123,8 +122,8 @@ def features(said: str, content: str, value: str, cosine: float) -> dict[str, fl
         "told": bool(cues & {"changed", "now", "gone", "renamed"}),
         "turned": "denied" in known.cues and "denied" not in cues and max(old, anchor) > 0,
         "cosine": cosine,
-        "across": (_CJK.search(later) is None) != (_CJK.search(older) is None),
-        "english": _CJK.search(later) is None,
+        "across": is_chinese(later) != is_chinese(older),
+        "english": not is_chinese(later),
     }
     if differs or found["turned"]:
         found["of_old"] = 0.0
@@ -138,7 +137,7 @@ def features(said: str, content: str, value: str, cosine: float) -> dict[str, fl
 
 def tells(said: str) -> bool:
     """Say whether a text tells of any change at all, so that the rest need not be looked at."""
-    return bool(signs_of(plain(said)).cues & TELLING)
+    return signs_of(plain(said)).tells
 
 
 def barred(found: Mapping[str, float]) -> bool:
@@ -173,7 +172,7 @@ def share(part: str, whole: str) -> float:
     found = [
         hit
         for token in tokens_of(part)
-        for hit in ((char in there for char in token) if _CJK.search(token) else (token in words,))
+        for hit in ((char in there for char in token) if is_chinese(token) else (token in words,))
     ]
     return sum(found) / len(found) if found else 0.0
 
@@ -218,7 +217,7 @@ def _thing(saying: Saying, known: Signs, older: str, old: str) -> tuple[float, f
 
 def _head(thing: str) -> str:
     """Return the word, or Chinese characters, that a name of a thing ends in: what sort of thing it is."""
-    return thing[-_HEAD:] if _CJK.search(thing) else thing.rsplit(maxsplit=1)[-1]
+    return thing[-_HEAD:] if is_chinese(thing) else thing.rsplit(maxsplit=1)[-1]
 
 
 def _others(signs: Signs) -> frozenset[str]:
@@ -235,7 +234,7 @@ def _family(others: frozenset[str]) -> frozenset[str]:
 def _words(folded: str) -> frozenset[str]:
     found: set[str] = set()
     for token in tokens_of(folded):
-        if _CJK.search(token) and len(token) > 1:
+        if is_chinese(token) and len(token) > 1:
             found.update(token[at : at + 2] for at in range(len(token) - 1))
         elif token not in _LIGHT:
             found.add(token)

@@ -5,8 +5,6 @@ remark, and becomes a claim here, under the key of the one memory that it makes 
 are as likely, it is nothing. The same is asked of a claim that met nothing under its own key.
 """
 
-from itertools import islice
-
 from events.model import Assertion, Candidate, Kind, MemoryBody
 from services.extraction.remarks import is_remark, value_in
 from services.extraction.vocabulary import vocabulary
@@ -60,7 +58,7 @@ def succeeding(candidate: Candidate, view: View) -> tuple[Candidate, View]:
     if not found or found[0][0] < policy.threshold:
         return candidate, view
     best, living = found[0]
-    if any(best - chance < policy.margin for chance, _ in islice(found, 1, 2)):
+    if found[1:] and best - found[1][0] < policy.margin:
         return candidate, view
     telling = view.model_copy(update={"succeeds": living.memory_id})
     if living.occurred_at > view.turn.occurred_at:

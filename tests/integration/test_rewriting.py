@@ -46,7 +46,7 @@ async def test_a_note_moves_the_vector_towards_what_would_answer(embedder: Embed
     async with serving(saying(json.dumps({"note": NOTE}))) as model:
         asks = rewriter(model.url)
         meaning = Meaning(Models(lambda: embedder), RecallCache(60, CollectorRegistry()), 0.5, asks)
-        meant = [await meaning.of(SCOPE, QUERY, embedder.model_id) for _ in range(2)]
+        meant = [await meaning.of(SCOPE, [QUERY], embedder.model_id) for _ in range(2)]
         await asks.close()
     (request,) = model.requests
     note, plain = embedder.passages([NOTE])[0], embedder.query(QUERY)
@@ -75,7 +75,7 @@ async def test_whatever_the_model_does_the_query_is_asked(reply: Reply, embedder
         async with serving(reply) as model:
             asks = rewriter(model.url)
             meant = await Meaning(Models(lambda: embedder), RecallCache(60, CollectorRegistry()), 0.5, asks).of(
-                SCOPE, QUERY, embedder.model_id
+                SCOPE, [QUERY], embedder.model_id
             )
             await asks.close()
     assert meant.rewriting == "failed"
