@@ -5,12 +5,10 @@ the reader's transaction. `Blend` bounds how much is read: `hints` memories a pa
 `seeds` most relevant.
 """
 
-from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from heapq import nlargest
-from math import inf
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,6 +30,7 @@ from projections.vectors import Hit
 from services.recall.aspects import joined
 from services.recall.blend import Blend
 from services.recall.bm25 import Key, keyword_scores
+from services.recall.clues import Clue, clues_of
 from services.recall.fusion import fuse
 from services.recall.neighbours import with_neighbours
 from services.wire.traces import RecallPath
@@ -50,23 +49,6 @@ class Asked:
     terms: Sequence[int]
     words: float
     rarity: float
-
-
-@dataclass(frozen=True, slots=True)
-class Clue:
-    """How a memory version was found, in ids and numbers only.
-
-    `dense` is its cosine with the query and `words` its BM25, with the rank that the path itself gave it; of a query
-    that asks several things, of the one that gives the most.
-    """
-
-    kind: Kind
-    paths: tuple[RecallPath, ...]
-    relevance: float = 0.0
-    dense: float | None = None
-    dense_rank: int | None = None
-    words: float | None = None
-    words_rank: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,7 +157,9 @@ class Gathering:
         relevance = with_neighbours(relevance, said_in, links, seeds, self._blend)
         return Candidates(
             facts=facts,
-            clues=self._clues(current, paths, relevance, nearest),
+            clues=clues_of(
+                current, paths, relevance, dense=self._dense, nearest=nearest, words=self._by_words(), best=self._best
+            ),
             unrelated=frozenset(
                 key
                 for key in facts
@@ -185,33 +169,6 @@ class Gathering:
             hidden=frozenset(current.keys() - facts.keys()),
             folded=self._folded,
         )
-
-    def _clues(
-        self,
-        current: Briefs,
-        paths: Mapping[RecallPath, AbstractSet[MemoryId]],
-        relevance: Mapping[Key, float],
-        nearest: Sequence[Sequence[Hit]],
-    ) -> dict[Key, Clue]:
-        dense, shared = _most(self._dense), _most(self._by_words())
-        dense_ranks = _ranks([[(hit.memory_id, hit.version) for hit in found] for found in nearest])
-        words_ranks = _ranks(self._best)
-        ways: dict[MemoryId, tuple[RecallPath, ...]] = defaultdict(tuple)
-        for path, proposed in paths.items():
-            for memory in proposed:
-                ways[memory] += (path,)
-        return {
-            key: Clue(
-                fact.kind,
-                ways[key[0]],
-                relevance.get(key, 0.0),
-                dense.get(key),
-                dense_ranks.get(key),
-                shared.get(key),
-                words_ranks.get(key),
-            )
-            for key, fact in current.items()
-        }
 
     async def _unseen(self, connection: Connection) -> set[MemoryId]:
         """Read what the facts and the indexes have not seen yet, and fold it over what the facts have of that."""
@@ -286,19 +243,3 @@ class Gathering:
 
 def _best(scores: Mapping[Key, float], most: int) -> list[Key]:
     return nlargest(most, scores, key=lambda key: (scores[key], key))
-
-
-def _most(scores: Sequence[Mapping[Key, float]]) -> dict[Key, float]:
-    """Return of each memory the score for the aspect that gives it the most."""
-    most: dict[Key, float] = {}
-    for each in scores:
-        most |= {key: score for key, score in each.items() if score > most.get(key, -inf)}
-    return most
-
-
-def _ranks(ranked: Sequence[Sequence[Key]]) -> dict[Key, int]:
-    """Return of each memory its best place for an aspect."""
-    ranks: dict[Key, int] = {}
-    for keys in ranked:
-        ranks |= {key: min(place, ranks.get(key, place)) for place, key in enumerate(keys, 1)}
-    return ranks

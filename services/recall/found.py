@@ -12,7 +12,8 @@ from projections.embedding import Vector
 from projections.moment import Moment
 from services.recall.blend import Blend
 from services.recall.bm25 import Key
-from services.recall.candidates import Candidates, Clue
+from services.recall.candidates import Candidates
+from services.recall.clues import Clue
 from services.wire.traces import Rewriting
 
 ALWAYS: Final = frozenset({Kind.FORMAT, Kind.PROFILE, Kind.PROCEDURE})
