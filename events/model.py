@@ -240,7 +240,7 @@ class Turn(Frozen):
     """A finished turn as the extractor sees it.
 
     `before` is what the person said last in the session, where this turn points back to it: to know what "it" is,
-    never as evidence.
+    never as evidence. Where that took something back itself, what it took back stands before it.
     """
 
     turn_id: TurnId
@@ -248,7 +248,7 @@ class Turn(Frozen):
     status: TurnStatus
     occurred_at: datetime
     messages: tuple[Message, ...]
-    before: Message | None = None
+    before: tuple[Message, ...] = ()
 
 
 Unit = Annotated[float, Field(ge=0.0, le=1.0)]

@@ -38,7 +38,12 @@ _BACK = re.compile(r"它|这个|那个|这些|那些|\b(?:it|that|this|them|thes
 
 def points_back(text: str) -> bool:
     """Say whether a text may mean something that was named before it, or takes it back."""
-    return _BACK.search(text) is not None or takes_back(normalise(text[:_OPENING]).folded)
+    return _BACK.search(text) is not None or opens_by_taking_back(text)
+
+
+def opens_by_taking_back(text: str) -> bool:
+    """Say whether a text takes back what was said before it."""
+    return takes_back(normalise(text[:_OPENING]).folded)
 
 
 def with_antecedent(proposal: Proposal, said: Sequence[Proposal]) -> Proposal | None:

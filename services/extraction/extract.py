@@ -185,13 +185,27 @@ def _goes_on(said: Sequence[Said], index: int, read: Sequence[Sentence], text: T
 
 
 def _named_before(turn: Turn) -> list[Proposal]:
-    """Return what the person's message before this turn claims; nothing where they wanted some of it unsaid."""
-    if turn.before is None or suppressions(turn.before, text := normalise(turn.before.content)):
-        return []
+    """Return what the person's messages before this turn claim, as the last of them left it.
+
+    Nothing is left where they wanted some of it unsaid.
+    """
+    named: list[Proposal] = []
+    for message in turn.before:
+        text = normalise(message.content)
+        read = sentences(own_words(text))
+        fixed = recalled(named, read, text)
+        if suppressions(message, text):
+            named = []
+        else:
+            named = _claimed(read, text, turn.occurred_at) or ([] if fixed is None else [fixed])
+    return named
+
+
+def _claimed(read: Sequence[Sentence], text: Text, now: datetime) -> list[Proposal]:
     return [
         proposal
-        for sentence in sentences(own_words(text))
-        for proposal in _of_sentence(sentence, text, None, None, turn.occurred_at, for_good=False, ahead=False)
+        for sentence in read
+        for proposal in _of_sentence(sentence, text, None, None, now, for_good=False, ahead=False)
         if "pronoun" not in proposal.features
     ]
 

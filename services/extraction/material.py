@@ -6,15 +6,12 @@ from collections.abc import Iterator
 from events.marker import injected_spans
 from services.extraction.cues import has, lexicon
 from services.extraction.normalise import Text
+from services.extraction.wrapping import FOREIGN_LINE
 
 BLANK = "\ufffc"
 
 _FENCE = re.compile(r"```|~~~")
-_LINE = re.compile(
-    r"^[ \t]*(?:>|[$%#] |\d{4}[-/]\d\d?[-/]\d\d?[ T]\d\d?:\d\d|\[?\d\d:\d\d:\d\d|[{}\[\]<]|"
-    r"(?:INFO|WARN(?:ING)?|ERROR|DEBUG|TRACE)\b|HTTP[ /]\d|Traceback \(|File \"|at [\w.$]+\()[^\n]*",
-    re.MULTILINE,
-)
+_LINE = re.compile(rf"^{FOREIGN_LINE}[^\n]*", re.MULTILINE)
 SECRET = re.compile(r"\[secret:[a-z_]{1,40}\]")  # what ingest replaced is nothing the person says
 _TAG = re.compile(r"<!--|-->|</?[A-Za-z][A-Za-z0-9]{0,15}(?:\s[^<>\n]{0,200})?/?>|<!DOCTYPE[^<>]{0,100}>")
 _QUOTES = re.compile(
@@ -24,6 +21,8 @@ _SENTENCE_INSIDE = re.compile(r"[,，。.!?！？;；].|(?:我|(?<![a-z])i(?:'m)
 _SPEECH = re.compile(r"(?:我|(?<![a-z])(?:i|i'm|my|you)(?![a-z]))")
 _END_OF_REQUEST = re.compile(r"[:：][ \t]*|[:：]?[ \t]*\n|[。.!?？！][ \t]*")
 _BREAK = re.compile(r"[\n。!?！？]")
+_STOP = re.compile(r"[。！？!?\n]|\.(?=\s|$)")
+_SAYS = re.compile(r"\w")
 _CONSIDERED = 400
 _AFTER = 12
 _WORK_ON = re.compile(
@@ -41,7 +40,7 @@ def own_words(text: Text) -> str:
     mask = bytearray(len(text.folded))
     for start, end in _blocks(text.shown):
         mask[start:end] = b"\x01" * (end - start)
-    for start, end in _material(text.folded, mask):
+    for start, end in (*_material(text.folded, mask), *dictated(text.folded)):
         mask[start:end] = b"\x01" * (end - start)
     for start, end in _quotes(text.folded):
         mask[start:end] = b"\x01" * (end - start)
@@ -97,6 +96,23 @@ def _material(folded: str, mask: bytearray) -> Iterator[tuple[int, int]]:
                 position = _line_end(folded, end)
                 continue
         position = max(stop, position + 1)
+
+
+def dictated(folded: str) -> Iterator[tuple[int, int]]:
+    """Yield what the person wants written in so many words: "write me a line saying I like it", 帮我写一句话."""
+    for request in lexicon()["dictated"].finditer(folded):
+        begin = max((m.end() for m in _STOP.finditer(folded, 0, request.start())), default=0)
+        if has("standing", folded[begin : request.end()]):  # how all such texts are to be
+            continue
+        stop = _sentence_end(folded, request.end())
+        if folded[stop : stop + 1] == "\n" and not _SAYS.search(folded, request.end(), stop):
+            stop = _sentence_end(folded, stop + 1)
+        yield request.start(), stop
+
+
+def _sentence_end(folded: str, start: int) -> int:
+    stop = _STOP.search(folded, start)
+    return stop.start() if stop else len(folded)
 
 
 def _line_end(folded: str, start: int) -> int:

@@ -6,6 +6,12 @@ from dataclasses import dataclass
 
 import opencc
 
+from services.extraction.abbreviations import inner_dots
+from services.extraction.wrapping import soft_breaks
+
+INNER_DOT = "\u2024"
+"""Stands in the folded text for a dot that ends no sentence."""
+
 _SIMPLIFY = opencc.OpenCC("t2s")
 _SURROGATES = dict.fromkeys(range(0xD800, 0xE000), 0xFFFD)
 
@@ -27,11 +33,20 @@ class Text:
 
 
 def normalise(content: str) -> Text:
-    """Apply NFKC, drop invisible characters; for matching also simplify Chinese and lower the case."""
+    """Apply NFKC, drop invisible characters and breaks of wrapped lines.
+
+    For matching also simplify Chinese, lower the case and let no dot stand that ends no sentence.
+    """
     shown: list[str] = []
     at = array("L")
+    breaks = soft_breaks(content)
+    resumes = 0
     for position, char in enumerate(content):
-        if not char.isascii():
+        if position in breaks:
+            resumes, pieces = breaks[position]
+        elif position < resumes:
+            continue
+        elif not char.isascii():
             if unicodedata.category(char) in {"Cf", "Cc"}:
                 continue
             pieces = unicodedata.normalize("NFKC", char)
@@ -43,7 +58,17 @@ def normalise(content: str) -> Text:
             shown.append(piece)
             at.append(position)
     text = "".join(shown)
-    return Text(folded=_folded(text), shown=text, at=at)
+    return Text(folded=_without_dots(_folded(text), text), shown=text, at=at)
+
+
+def _without_dots(folded: str, shown: str) -> str:
+    dots = [*inner_dots(shown)]
+    if not dots:
+        return folded
+    chars = list(folded)
+    for dot in dots:
+        chars[dot] = INNER_DOT
+    return "".join(chars)
 
 
 def _folded(text: str) -> str:

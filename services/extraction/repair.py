@@ -33,7 +33,9 @@ _SORRY = re.compile(r"[,，]? ?(?:sorry|my bad|my mistake|apologies|oops|抱歉|
 _WHY = re.compile(r"[,，] ?(?:我|刚才|刚刚|之前|(?:because|i|i'd|my)(?![a-z])).*$")
 _LEFT = "left_work"
 _WORK = "work."
-_WEAK = re.compile(r"actually(?![a-z])")  # also opens what is only added: "Actually, great city."
+_WEAK = re.compile(  # also opens what is only added or refused: "Actually, great city.", "No, 2 will do."
+    r"actually(?![a-z])|no(?:pe)?,? (?!i mean|wait|sorry|actually|make)|不(?:是)?[,，:：]\s*(?=\d)"
+)
 _LONGEST = {True: 12, False: 6}  # characters of a Chinese value, words of an English one
 _WHOLE = frozenset({"rule", "statement", "episode"})  # frames whose value may be all that was said
 

@@ -6,9 +6,7 @@ from dataclasses import dataclass
 from services.extraction.cues import has, lexicon, starts
 from services.extraction.material import BLANK
 
-_END = re.compile(
-    rf"[。！？!?；;\n]+|…+|{BLANK}+(?![」』”\"'])|(?<!mr)(?<!ms)(?<!dr)(?<!vs)(?<!mrs)(?<!e\.g)(?<!i\.e)\.+(?=\s|$)"
-)
+_END = re.compile(rf"[。！？!?；;\n]+|…+|{BLANK}+(?![」』”\"'])|\.+(?=\s|$)")
 _CLAUSE = re.compile(
     r"(?<!\d)[,，]|[,，](?!\d)|[：]|(?<!\d):|:(?!\d)|\s[–—-]\s|——|\s(?=but(?![a-z]))|"
     r"\s(?=and (?:i|i'm|i've|my|we|please)(?![a-z]))|(?=但是|不过|可是)"

@@ -4,6 +4,7 @@ import re
 
 from events.model import Evidence, Message, Suppression
 from services.extraction.cues import lexicon
+from services.extraction.material import dictated
 from services.extraction.normalise import Text
 
 _BEFORE = re.compile(r"[^。！？!?\n]{2,200}$")
@@ -21,11 +22,14 @@ def suppressions(message: Message, text: Text) -> list[Suppression]:
     """Return what a message asks not to remember.
 
     "Do not remember this: X" and "…, but X" cover what follows in the paragraph; "X, do not remember that" covers what
-    stands before in the sentence, or the sentence before.
+    stands before in the sentence, or the sentence before. What is wanted of a text to be written asks for nothing.
     """
     found: list[Suppression] = []
+    written = [*dictated(text.folded)]
     for wish in lexicon()["forget_not"].finditer(text.folded):
         start, end = wish.span()
+        if any(first <= start < last for first, last in written):
+            continue
         newline = text.folded.find("\n", end)
         paragraph = len(text.folded) if newline < 0 else newline
         after = text.folded[end:paragraph]

@@ -7,12 +7,13 @@ from events.bodies import Lost, Shredded, open_bodies
 from events.envelope import StoredEvent
 from events.keyring import Keyring
 from events.log import read_events
-from events.model import Message, MessageBody, Origin, SessionId, Turn, TurnFinalized, TurnStatus
+from events.model import Message, MessageBody, Origin, SessionId, Turn, TurnFinalized, TurnId, TurnStatus
 from events.postgres import Connection
 from projections.sessions import message_part, messages_of, recent_turns
-from services.extraction.anaphora import points_back
+from services.extraction.anaphora import opens_by_taking_back, points_back
 
-_REACH = 3  # turns of the session that are looked at for the one before: later ones may have come since
+_CHAIN = 8  # how many corrections of corrections are followed back
+_REACH = _CHAIN + 2  # turns of the session that are looked at for those before: later ones may have come since
 
 
 async def open_turn(connection: Connection, keyring: Keyring, stored: StoredEvent, event: TurnFinalized) -> Turn:
@@ -39,16 +40,28 @@ async def open_turn(connection: Connection, keyring: Keyring, stored: StoredEven
 
 async def _said_before(
     connection: Connection, keyring: Keyring, session: SessionId, said_at: datetime, messages: Sequence[Message]
-) -> Message | None:
-    """Open the person's last message of the turn before, if this one may point back to it and it was not forgotten.
+) -> tuple[Message, ...]:
+    """Open what the person said last before this turn, if this may point back to it and it was not forgotten.
 
-    The session store may lag; then nothing is found, and what points back is dropped.
+    What takes something back is nothing without that, so what was said before it comes with it, oldest first. The
+    session store may lag; then nothing is found, and what points back is dropped.
     """
     if not any(each.origin is Origin.USER and points_back(each.content) for each in messages):
-        return None
+        return ()
     turns = await recent_turns(connection, keyring.scope, session, _REACH)
-    earlier = [turn for turn in turns if turn.occurred_at < said_at]
-    rows = await messages_of(connection, keyring.scope, [turn.turn_id for turn in earlier[-1:]])
+    found: list[Message] = []
+    for turn in reversed([turn for turn in turns if turn.occurred_at < said_at][-_CHAIN:]):
+        said = await _last_said(connection, keyring, turn.turn_id)
+        if said is None:
+            break
+        found.append(said)
+        if not opens_by_taking_back(said.content):
+            break
+    return tuple(reversed(found))
+
+
+async def _last_said(connection: Connection, keyring: Keyring, turn: TurnId) -> Message | None:
+    rows = await messages_of(connection, keyring.scope, [turn])
     said = [row for row in rows if row.origin is Origin.USER and not row.forgotten][-1:]
     events = await read_events(connection, [row.event_id for row in said])
     opened = await open_bodies(

@@ -83,6 +83,7 @@ def ground(
 def locate(proposed: Proposed, shown: Excerpt) -> Found | Dropped:
     """Look a quote up, verbatim but for width, script, case and invisible characters, and its value in it."""
     quote, value = (normalise(text).folded.strip() for text in (proposed.quote, proposed.value))
+    value = value.rstrip(".")  # whether a sentence goes on behind it, only the message says
     if not quote or BLANK in quote:
         return Dropped.NOT_QUOTED
     quoted = False

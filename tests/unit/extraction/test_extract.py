@@ -136,7 +136,7 @@ def test_every_frame_compiles_and_names_a_known_key() -> None:
 def test_an_attitude_of_the_turn_before_is_turned_round(before: str, now: str, value: str | None) -> None:
     """What "it" is may stand in the turn before, if this very attitude is over; the evidence is this turn's alone."""
     earlier = a_turn(before).messages[0]
-    turn = a_turn(now).model_copy(update={"before": earlier})
+    turn = a_turn(now).model_copy(update={"before": (earlier,)})
     found = extract(turn).candidates
     assert [each.value for each in found] == ([value] if value else [])
     for each in found:

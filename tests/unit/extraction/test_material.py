@@ -3,6 +3,7 @@ import pytest
 from services.extraction.material import BLANK, own_words
 from services.extraction.normalise import normalise
 from services.extraction.segment import sentences
+from tests.unit.extraction.make import claims, extracted
 
 FOREIGN = [
     ("看看这段：\n```\n# always answer in French\n```\n谢谢", "always answer"),
@@ -54,7 +55,7 @@ def test_blanking_moves_nothing() -> None:
     ("content", "expected"),
     [
         ("我住在苏州。你呢？", [("我住在苏州", False), ("你呢", True)]),
-        ("Use v3.12. Ms. Null agrees.", [("use v3.12", False), ("ms. null agrees", False)]),
+        ("Use v3.12. Ms. Null agrees.", [("use v3.12", False), ("ms\u2024 null agrees", False)]),
         ("should i move", [("should i move", True)]),
         ("你喜欢吗", [("你喜欢吗", True)]),
         ("Could you always answer in French?", [("could you always answer in french", False)]),
@@ -65,3 +66,49 @@ def test_sentences_know_whether_they_ask(content: str, expected: list[tuple[str,
     """Versions and titles end no sentence; a polite standing request asks nothing."""
     found = sentences(own_words(normalise(content)))
     assert [(sentence.text, sentence.asks) for sentence in found] == expected
+
+
+WRITTEN = [
+    "帮我写一句话，说我从不吃牛肉。",
+    "帮我写一句话：以后别记我的体重。",
+    "帮我写一句话……别记我的体重",
+    "帮我写一句话\n别记我的体重",
+    "请帮我编一条短信，告诉房东我搬到杭州了。",
+    "替我写张卡片，写上我最喜欢乌龙茶",
+    "帮我拟个标语，别记仇：我爱我的家乡苏州",
+    "Write me a line saying I never eat beef.",
+    "Could you write me a line saying that I live in Ghent.",
+    "Write a one-liner for the card: don't remember my weight, I love tea.",
+    "Give me a sentence that says I moved to Delft.",
+    "Draft a short note to my landlord saying don't keep my phone number.",
+    "Come up with a slogan about how I love oolong tea.",
+]
+
+
+@pytest.mark.parametrize("content", WRITTEN)
+def test_what_a_text_to_be_written_says_is_no_word_of_the_person(content: str) -> None:
+    """It is neither a fact, nor a wish for now or for good."""
+    found = extracted(content)
+    assert (found.candidates, found.suppressions, found.standing) == ((), (), ())
+
+
+@pytest.mark.parametrize(
+    ("content", "value"),
+    [
+        ("帮我写一句话，说我从不吃牛肉。对了，我搬到杭州了。", "杭州"),
+        ("Write me a line saying I never eat beef. I moved to Delft last week.", "Delft"),
+        ("I write a line in my diary every night and I moved to Delft.", "Delft"),
+    ],
+)
+def test_the_sentence_beside_a_text_to_be_written_is_the_persons(content: str, value: str) -> None:
+    """Only what the text is to say is left out."""
+    assert value in [claim.value for claim in claims(content)]
+
+
+@pytest.mark.parametrize(
+    "content",
+    ["以后帮我写一句话都要押韵。", "From now on, when you write me a line, make it rhyme."],
+)
+def test_how_texts_are_to_be_written_stays_a_wish(content: str) -> None:
+    """A standing instruction about such texts is the person's own."""
+    assert claims(content)

@@ -110,9 +110,56 @@ def test_the_next_turn_corrects_the_one_before(before: str, said: str, value: st
     """What opens by taking back gives the last claim of the turn before its new value, and says which it replaces."""
     first = a_turn(before)
     (old,) = extract(first).candidates
-    (new,) = extract(a_turn(said).model_copy(update={"before": first.messages[0]})).candidates
+    (new,) = extract(a_turn(said).model_copy(update={"before": first.messages})).candidates
     assert (new.key, new.value, new.replaces) == (old.key, value, old.value)
     assert points_back(said)
+
+
+@pytest.mark.parametrize(
+    ("said", "value", "gone"),
+    [
+        (
+            ("My rent is 5000 euro.", "No wait, 6000 euro.", "I meant 6500 euro.", "Actually 7000 euro."),
+            "7000 euro",
+            "6500 euro",
+        ),
+        (("我家有三只羊。", "不对，是五只。", "不对，是七只。", "更正：八只。"), "八只羊", "七只羊"),
+        (("My locksmith is in Ghent.", "No, I meant Bruges.", "No, actually Aalst."), "Aalst", "Bruges"),
+        (("My rent is 5000.", "no, 6000", "no, 6500", "nope, it's 7000"), "7000", "6500"),
+        (("我的房租是5000。", "不，6000", "不，是 6500", "不是，是7000"), "7000", "6500"),
+    ],
+)
+def test_a_correction_of_a_correction_goes_on(said: tuple[str, ...], value: str, gone: str) -> None:
+    """However many bare corrections follow each other, the last one is of the claim that the first one was of."""
+    turns = [a_turn(each) for each in said]
+    (old,) = extract(turns[0]).candidates
+    before = tuple(turn.messages[0] for turn in turns[:-1])
+    (new,) = extract(turns[-1].model_copy(update={"before": before})).candidates
+    assert (new.key, new.value, new.replaces) == (old.key, value, gone)
+
+
+@pytest.mark.parametrize(
+    ("before", "said"),
+    [
+        ("My rent is 5000.", "no"),
+        ("My rent is 5000.", "No, thanks."),
+        ("I live in Delft.", "No, 2 of them are enough."),
+        ("我的房租是5000。", "不，谢谢"),
+        ("我的房租是5000。", "不是的"),
+        ("我住在代尔夫特。", "不，两个就够了"),
+    ],
+)
+def test_a_plain_no_corrects_nothing(before: str, said: str) -> None:
+    """What is refused or answered names no value of the sort that was claimed."""
+    turn = a_turn(said).model_copy(update={"before": a_turn(before).messages})
+    assert not extract(turn).candidates
+
+
+def test_what_was_said_between_ends_a_chain_of_corrections() -> None:
+    """A bare correction is of what was said last, and of nothing where that names nothing."""
+    turns = [a_turn(each) for each in ("My locksmith is in Ghent.", "Thanks a lot!", "No, I meant Aalst.")]
+    before = tuple(turn.messages[0] for turn in turns[:-1])
+    assert not extract(turns[-1].model_copy(update={"before": before})).candidates
 
 
 def test_what_takes_back_nothing_that_was_said_claims_nothing() -> None:
@@ -138,6 +185,6 @@ def test_a_correction_is_of_the_sensitive_class_of_what_it_corrects(before: str,
     """Its own words may name nothing sensitive; the class is that of the claim it completes, and none where none is."""
     first = a_turn(before)
     (old,) = extract(first).candidates
-    (new,) = extract(a_turn(said).model_copy(update={"before": first.messages[0]})).candidates
+    (new,) = extract(a_turn(said).model_copy(update={"before": first.messages})).candidates
     assert new.sensitivity == old.sensitivity
     assert value in {new.value, None}

@@ -35,6 +35,14 @@ def grounded_in(turn: Turn, *items: dict[str, object]) -> tuple[list[Candidate],
         ("😀 I live in Ghent.", "I live in Ghent", "Ghent", "😀 I live in Ghent"),
         ("I’m from Ghent.", "I'm from Ghent", "Ghent", "I’m from Ghent"),
         ("我 prefer 深色模式。", "我 prefer 深色模式", "深色模式", "我 prefer 深色模式"),
+        ("I work at Acme Inc. in Ghent.", "I work at Acme Inc. in Ghent", "Acme Inc", "I work at Acme Inc. in Ghent"),
+        ("My doctor is Dr. Wu.", "My doctor is Dr. Wu", "Dr. Wu", "My doctor is Dr. Wu"),
+        (
+            "I live in the new\nharbour quarter of Ghent.",
+            "I live in the new harbour quarter of Ghent",
+            "Ghent",
+            "I live in the new\nharbour quarter of Ghent",
+        ),
     ],
 )
 def test_a_quote_is_found_behind_width_script_and_case(said: str, quote: str, value: str, stands: str) -> None:
