@@ -5,7 +5,7 @@ is Σ a_i exp(-g |x - x_i|²), about 1 where it is like what was kept and -1 whe
 `ops/bench/exemplars.py` learns a and the threshold from labelled utterances and writes `data/exemplars.npz`.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 from importlib.resources import files
@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from events.model import Kind
 from services.extraction.cues import has
 from services.extraction.normalise import Text
+from services.extraction.plain import lasting
 from services.extraction.proposal import Proposal
 from services.extraction.segment import Sentence
 from services.extraction.vocabulary import sensitivity_of
@@ -37,12 +38,18 @@ _NEVER = (
     "meta",
     "reported",
     "forget_not",
-    "state",
     "past",
 )
 
 Vector = NDArray[np.float32]
-Sense = Callable[[str], Kind | None]
+_LASTING = -0.3  # how like what was kept a plain statement of how things are need be: its form speaks for it
+
+
+class Sense(Protocol):
+    """Judges a sentence by example; one that is `lasting` by its form need not be as like what was worth keeping."""
+
+    def __call__(self, text: str, *, lasting: bool = False) -> Kind | None:
+        """Return what a sentence would be kept as, None for what is not worth it."""
 
 
 class Embeds(Protocol):
@@ -70,10 +77,10 @@ class Exemplars:
     width: float
     threshold: float
 
-    def judge(self, vector: Vector) -> Kind | None:
-        """Say what a sentence would be kept as, None for what is not worth it."""
+    def judge(self, vector: Vector, *, lasting: bool = False) -> Kind | None:
+        """Say what a sentence would be kept as, None for what is not worth it; `lasting`: its form speaks for it."""
         worth, wish = kernel(vector[None], self.vectors, self.width)[0] @ self.weights
-        if worth < self.threshold:
+        if worth < (_LASTING if lasting else self.threshold):
             return None
         return Kind.PREFERENCE if wish > 0 else Kind.FACT
 
@@ -96,11 +103,15 @@ def sense_of(embedder: Embeds, exemplars: Exemplars) -> Sense | None:
     """Return what judges a sentence; None where the exemplars were embedded by another model (R54)."""
     if embedder.model_id != exemplars.model_id:
         return None
-    return lambda text: exemplars.judge(embedder.passages([text])[0])
+
+    def sense(text: str, *, lasting: bool = False) -> Kind | None:
+        return exemplars.judge(embedder.passages([text])[0], lasting=lasting)
+
+    return sense
 
 
 def may_be_kept(sentence: Sentence) -> bool:
-    """Say whether nothing in the sentence itself speaks against keeping it; the sensitive has a stage of its own."""
+    """Say whether nothing in the sentence itself speaks against judging it; the sensitive has a stage of its own."""
     words = sentence.text
     return (
         _SHORTEST <= len(words) <= _LONGEST
@@ -113,8 +124,13 @@ def may_be_kept(sentence: Sentence) -> bool:
 
 
 def match_exemplars(sentence: Sentence, text: Text, sense: Sense) -> list[Proposal]:
-    """Return the sentence itself as a claim where it is like what was worth keeping."""
-    kind = sense(sentence.text) if may_be_kept(sentence) else None
+    """Return the sentence as a claim where it is like what was worth keeping, or what of it is plainly lasting."""
+    if not may_be_kept(sentence):
+        return []
+    kind = Kind.FACT if sentence.useful else None if has("state", sentence.text) else sense(sentence.text)
+    plain = lasting(sentence) if kind is None else None
+    if plain is not None:
+        sentence, kind = plain, sense(plain.text, lasting=True)
     if kind is None:
         return []
     start, end = tidy_span(sentence.text, 0, len(sentence.text))

@@ -36,12 +36,13 @@ from services.extraction.plans import match_plans
 from services.extraction.projects import in_project, match_projects
 from services.extraction.proposal import Proposal
 from services.extraction.remarks import is_remark, match_remarks
-from services.extraction.repair import Said, corrected, recalled, repaired, restated, succeeded
+from services.extraction.repair import Said, corrected, recalled, repaired, restated, succeeded, takes_back
 from services.extraction.request import asked_to_remember
 from services.extraction.rules import match_rules
 from services.extraction.segment import Sentence, sentences
 from services.extraction.standing import standing_wishes
 from services.extraction.statements import match_statements
+from services.extraction.use import with_uses
 from services.extraction.vocabulary import default_scope, holds_several, sensitivity_of, topics
 from services.extraction.wishes import suppressions
 from services.extraction.wording import without_emoji
@@ -109,7 +110,7 @@ def _of_message(turn: Turn, message: Message, text: Text, sense: Sense | None) -
     before = _named_before(turn)
     said: list[Said] = []
     unread: list[tuple[int, Sentence]] = []
-    read = _wished(sentences(own_words(text)))
+    read = with_uses(_wished(sentences(own_words(text))))
     for index, sentence in enumerate(read):
         when = resolve(sentence.text, turn.occurred_at)
         ahead = when is not None and when.start > turn.occurred_at
@@ -123,8 +124,10 @@ def _of_message(turn: Turn, message: Message, text: Text, sense: Sense | None) -
             else _of_sentence(sentence, text, earlier, when, turn.occurred_at, for_good=for_good, ahead=ahead)
         )
         rest = sentence.without([(each.start, each.end) for each in proposals])
+        felt: list[Proposal] = []
         if rest is not None and not only_standing(rest) and not names_nothing(rest.text):
-            unread.append((index, rest))
+            felt = match_exemplars(rest, text, sense) if sense and not takes_back(rest.text) else []
+            unread += [] if felt else [(index, rest)]
         more: list[Said] = []
         for each in proposals:
             proposal = with_object(each, sentence, previous, text)
@@ -132,6 +135,7 @@ def _of_message(turn: Turn, message: Message, text: Text, sense: Sense | None) -
             if whole is None and not index and _CHANGED.search(sentence.text):
                 whole = with_recalled(proposal, before)
             more += [] if whole is None else [Said(index, whole)]
+        more += [Said(index, each) for each in felt]
         said = corrected(said, more, index, read, text)
         named = topics(sentence.text)
         earlier = proposals[0].key.rpartition(".")[0] if proposals and proposals[0].key else None
@@ -140,12 +144,7 @@ def _of_message(turn: Turn, message: Message, text: Text, sense: Sense | None) -
     said = succeeded(restated(said, before, read))
     if not said and (whole := recalled(before, read, text)) is not None:
         said = [Said(0, whole)]
-    felt = (
-        [Said(index, found) for index, rest in unread for found in match_exemplars(rest, text, sense)] if sense else []
-    )
-    heard = {each.index for each in felt}
-    said += felt
-    said += [Said(index, found) for index, rest in unread if index not in heard for found in match_remarks(rest, text)]
+    said += [Said(index, found) for index, rest in unread for found in match_remarks(rest, text)]
     return [finished(each.proposal, each.index, read, text, message, turn_at=turn.occurred_at) for each in said]
 
 

@@ -28,6 +28,7 @@ _WORDS = (
 )
 _NUMBER = rf"(?:{_DIGITS}|(?<![a-z])(?:{_WORDS})(?![a-z]))"
 _COUNTED = re.compile(rf"(?P<number>{_NUMBER}) ?(?P<unit>[^\d\s]?)(?P<rest>.*)", re.DOTALL)
+_NAMED = re.compile(rf"(?P<word>[a-z]+) {_NUMBER}")
 _BE = re.compile(r"^.*(?:[是叫在用]|(?<![a-z])(?:is|are|called|in|at|on)(?![a-z]))\s*", re.DOTALL)
 _SORRY = re.compile(r"[,，]? ?(?:sorry|my bad|my mistake|apologies|oops|抱歉|不好意思|对不起|我的错)[\s,，哈啊]*$")
 _WHY = re.compile(r"[,，] ?(?:我|刚才|刚刚|之前|(?:because|i|i'd|my)(?![a-z])).*$")
@@ -37,7 +38,7 @@ _WEAK = re.compile(  # also opens what is only added or refused: "Actually, grea
     r"actually(?![a-z])|no(?:pe)?,? (?!i mean|wait|sorry|actually|make)|不(?:是)?[,，:：]\s*(?=\d)"
 )
 _LONGEST = {True: 12, False: 6}  # characters of a Chinese value, words of an English one
-_WHOLE = frozenset({"rule", "statement", "episode"})  # frames whose value may be all that was said
+_WHOLE = frozenset({"rule", "statement", "episode", "exemplar"})  # frames whose value may be all that was said
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,11 +196,20 @@ def _placed(last: Proposal, new: str) -> str | None:
             if following.startswith(counted["unit"] + counted["rest"]):
                 rest = last.value[old.end() :]
                 return last.value[: old.start()] + new[: counted.end("number")] + rest
+    if (swapped := _swapped(last.value, new)) is not None:
+        return swapped
     if last.frame in _WHOLE and last.value == last.content:
         kept = _BE.match(last.value)
         return kept.group() + new if kept else None
     unit = last.content.partition(last.value)[2]  # what the frame says itself: "三十三" of "三十三岁"
     return new.removesuffix(unit) if unit else new
+
+
+def _swapped(value: str, new: str) -> str | None:
+    """Return a value with the number in it that a correction names anew with its word: "platform 4", "platform 6"."""
+    named = _NAMED.fullmatch(new.lower())
+    old = re.search(rf"(?<![a-z]){named['word']} (?P<number>{_NUMBER})", value.lower()) if named else None
+    return None if old is None or named is None else value[: old.start()] + new + value[old.end() :]
 
 
 def _classed(new: Proposal, last: Proposal) -> Proposal:

@@ -1,7 +1,7 @@
 """Stage 2b: sentences and their clauses, over the person's own words."""
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from services.extraction.cues import has, lexicon, starts
 from services.extraction.material import BLANK
@@ -38,6 +38,7 @@ class Sentence:
     clauses: tuple[Clause, ...]
     asks: bool
     opens: bool = False  # what was stated before a question in the same sentence
+    useful: bool = False  # the person says what it is for
 
     def clause_at(self, position: int) -> int:
         """Return the index of the clause that holds a position of the text."""
@@ -49,7 +50,7 @@ class Sentence:
         if len(left) == len(self.clauses):
             return self
         whole = " ".join(clause.text for clause in left)
-        return Sentence(left[0].start, left[-1].end, whole, left, self.asks) if left else None
+        return replace(self, start=left[0].start, end=left[-1].end, text=whole, clauses=left) if left else None
 
 
 def sentences(own: str) -> list[Sentence]:

@@ -1,0 +1,40 @@
+"""What the person states plainly of themselves or of a thing of theirs, and for good: "we have six bedrooms". Pure.
+
+Of what stands nobody can list the words; what passes shows by the moment it is tied to. So a claim in the plain present
+with the person as its subject is taken as lasting unless a word ties it to now, to then, or to what is felt or wanted.
+"""
+
+import re
+from dataclasses import replace
+from functools import lru_cache
+
+from services.extraction.lexicon import alternatives, compiled, expand, load
+from services.extraction.segment import Clause, Sentence
+
+
+def lasting(sentence: Sentence) -> Sentence | None:
+    """Return the clauses with which a sentence says how things of the person's are for good; None where it does not."""
+    kept: list[Clause] = []
+    for clause in sentence.clauses:
+        if of_the_moment(clause.text):
+            break
+        kept.append(clause)
+    if not kept or _own().match(kept[0].text.strip()) is None:
+        return None
+    start, end = kept[0].start, kept[-1].end
+    return replace(sentence, start=start, end=end, text=" ".join(clause.text for clause in kept), clauses=tuple(kept))
+
+
+def of_the_moment(folded: str) -> bool:
+    """Say whether a word ties a folded clause to now, to then, or to what is only felt, thought or wanted."""
+    return _moment().search(folded) is not None
+
+
+@lru_cache(maxsize=1)
+def _own() -> re.Pattern[str]:
+    return re.compile(expand(alternatives(load("plain.yaml")["own"])))
+
+
+@lru_cache(maxsize=1)
+def _moment() -> re.Pattern[str]:
+    return compiled(load("plain.yaml")["moment"])
