@@ -79,7 +79,7 @@ def extract(turn: Turn, sense: Sense | None = None) -> Extraction:
                 text = normalise(message.content)
                 asked = standing_wishes(message, text)
                 standing += asked
-                unsaid = [_no_wider(each, asked) for each in suppressions(message, text)]
+                unsaid = _unsaid(suppressions(message, text), asked)
                 wishes += unsaid
                 said = _of_message(turn, message, text, None if unsaid or asked else sense)
                 candidates += [each for each in said if not any(_says(wish, each) for wish in asked if wish.lifts)]
@@ -97,12 +97,15 @@ def _says(wish: StandingWish, candidate: Candidate) -> bool:
     return any(each.start < wish.evidence.end and wish.evidence.start < each.end for each in candidate.evidence)
 
 
-def _no_wider(unsaid: Suppression, asked: Iterable[StandingWish]) -> Suppression:
+def _unsaid(found: Iterable[Suppression], asked: Iterable[StandingWish]) -> list[Suppression]:
     """Let what is said for good cover its sentence alone: of the rest it is its topic that decides."""
-    at = unsaid.evidence
     spans = [wish.evidence for wish in asked if not wish.lifts]
-    within = next((span for span in spans if span.start <= at.start and at.end <= span.end), None)
-    return unsaid if within is None else Suppression(evidence=within, covers=())
+    alone = [each for each in found if not any(_within(each.evidence, span) for span in spans)]
+    return [*alone, *(Suppression(evidence=span, covers=()) for span in spans)]
+
+
+def _within(one: Evidence, other: Evidence) -> bool:
+    return other.start <= one.start and one.end <= other.end
 
 
 def _of_message(turn: Turn, message: Message, text: Text, sense: Sense | None) -> list[Candidate]:

@@ -36,7 +36,7 @@ def standing_wishes(message: Message, text: Text) -> list[StandingWish]:
     """Return the wishes of a message about what to remember from now on, in the order in which they were said.
 
     Only what the person states themselves counts, and only where it names what a memory can be about: a semantic key, a
-    part of life, what is known by a number, or a kind of memory.
+    part of life, what is known by a number, a kind of memory, or a thing of theirs that no list knows.
     """
     found = []
     for sentence in sentences(own_words(text)):
@@ -83,7 +83,7 @@ def _named(stretch: str, *, lifts: bool) -> tuple[int, int] | None:
     for pattern in _patterns()["kept_again" if lifts else "not_kept"]:
         for stop in dict.fromkeys((end, len(stretch.rstrip(_MARKS)))):  # "again" may belong to the wish or close it
             match = pattern.fullmatch(stretch, start, stop)
-            if match and _means_something(match["t"], stretch):
+            if match and (_means_something(match["t"], stretch) or _names_a_thing(match)):
                 return match.span("t")
     return None
 
@@ -109,6 +109,20 @@ def _means_something(name: str, stretch: str) -> bool:
     return is_private(name) if words["loose"].search(stretch) else names_of_a_person(name)
 
 
+def _names_a_thing(match: re.Match[str]) -> bool:
+    """Say whether a wish names something of the person's that no list knows: "my bonsai", 我的盆栽, "anything about X".
+
+    A verb that is said of files and things too must say that it means what is known of it.
+    """
+    name, words = match["t"].strip(), _words()
+    about = words["about"].search(match.string, match.start(), match.start("t")) is not None
+    about = about or words["matter"].match(match.string, match.end("t")) is not None
+    if _POINTING.fullmatch(name) or _PLACED.fullmatch(name) or _MANNER.fullmatch(name) or words["unnamed"].search(name):
+        return False
+    recalls = words["recalls"].search(match.group()) is not None
+    return about or (recalls and words["own"].match(name) is not None)
+
+
 @lru_cache(maxsize=1)
 def _patterns() -> dict[str, list[re.Pattern[str]]]:
     data = load("standing.yaml")
@@ -123,7 +137,8 @@ def _patterns() -> dict[str, list[re.Pattern[str]]]:
 @lru_cache(maxsize=1)
 def _words() -> dict[str, re.Pattern[str]]:
     data = load("standing.yaml")
-    return {name: compiled(data[name]) for name in ("always", "class", "now", "loose")}
+    names = ("always", "class", "now", "loose", "about", "matter", "recalls", "own", "unnamed")
+    return {name: compiled(data[name]) for name in names}
 
 
 @lru_cache(maxsize=2)

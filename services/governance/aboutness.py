@@ -18,9 +18,9 @@ _REQUEST = re.compile(
     r"everything|anything|all|what|which|that|things?|facts?|i|i've|i'm|you|me|we|told|said|mentioned|say|know|about|regarding|"
     r"concerning|my|mine|the|a|an|of|to|in|is|are|am|do|does|did|have|has|had|where|how|who|when|why|it|its|and|or|"
     r"name|names|called|preferences?|tastes?|habits?|stuff|matters?|info|information|details?|memory|memories|'s)\b|"
-    r"请|麻烦|帮我|帮忙|把|将|忘记|忘掉|忘了|忘|删除|删掉|删了|清除|抹掉|不要|不用|不必|别再|别|记住|记得|记录|记下|记|关于|有关|"
+    r"(?<=我)家的|(?<=我)[和跟与]|(?<=我们)[和跟与]|请|麻烦|帮我|帮忙|把|将|忘记|忘掉|忘了|忘|删除|删掉|删了|清除|抹掉|不要|不用|不必|别再|别|记住|记得|记录|记下|记|关于|有关|"
     r"所有|全部|一切|任何|那些|这些|那件|这件|那个|这个|那|这|我们|我|你|您|说过|说|讲过|提过|提到|告诉过|告诉|知道|什么|哪些|哪个|哪家|哪|"
-    r"怎么|如何|谁|的|了|过|就|也|都|吧|呢|吗|事情|事儿|事|信息|内容|情况|相关|记忆|名字|叫|偏好|喜好|口味|习惯|爱好|喜欢|是|在|有|会|要|想|"
+    r"怎么|如何|谁|的|了|过|就|也|都|吧|呢|吗|事情|事儿|(?<![同故往军])事(?![业故务])|信息|内容|情况|相关|记忆|名字|叫|偏好|喜好|口味|习惯|爱好|喜欢|是|在|有|会|要|想|"
     r"平时|最近|现在|以后|今后"
 )
 _NUMBER = re.compile(r"[0-9]+(?:[.,:][0-9]+)*")
@@ -54,8 +54,9 @@ def aboutness(wanted: Description, said: str, topics: frozenset[str], similarity
     """Return how much a text is about what is described, 0 where a name or number of the description is missing.
 
     `similarity + words · (share of its words found) + topic · (share of its topics) − elsewhere · (the other topics)`,
-    the last only for a text with topics of its own; `across` is added where the two are in different languages, between
-    which similarities are lower. A description by name is found by its name.
+    the last only for a text with topics of its own, and, where no topic is shared, by the words that are missing;
+    `across` is added where the two are in different languages, between which similarities are lower. A description by
+    name is found by its name.
 
     Args:
         wanted: the description.
@@ -66,16 +67,25 @@ def aboutness(wanted: Description, said: str, topics: frozenset[str], similarity
     """
     if any(name not in plain(said) for name in wanted.names):
         return 0.0
-    words = 1.0 if wanted.names else _share(wanted.words, grams(plain(said)))
+    words = 1.0 if wanted.names else _share(wanted.words, _found_of(wanted, plain(said)))
     shared = _share(wanted.topics, topics)
     elsewhere = 1.0 - shared if wanted.topics and topics and not wanted.names else 0.0
     across = wanted.chinese != (_CJK.search(said) is not None)
+    if wanted.words and not (shared or across):
+        elsewhere = max(elsewhere, 1.0 - words)
     score = similarity + policy.words * words + policy.topic * shared - policy.elsewhere * elsewhere
     return max(0.0, min(1.0, score + policy.across * across))
 
 
 def _share(wanted: frozenset[str], found: frozenset[str]) -> float:
     return len(wanted & found) / len(wanted) if wanted else 0.0
+
+
+def _found_of(wanted: Description, folded: str) -> frozenset[str]:
+    """Return the words of a folded text; where one character is all that is described, it is one wherever it stands."""
+    (only,) = wanted.words if len(wanted.words) == 1 else ("",)
+    alone = len(only) == 1 and not wanted.topics and _CJK.match(only) and only in folded
+    return grams(folded) | ({only} if alone else frozenset())
 
 
 def grams(text: str) -> frozenset[str]:

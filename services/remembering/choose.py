@@ -1,11 +1,13 @@
 """What a person chooses for all memories to come: consent to a sensitive class, and what not to remember (R13, R22)."""
 
+import asyncio
 from datetime import UTC, datetime
+from typing import Final
 from uuid import uuid4
 
 from events.envelope import Command, NewEvent, Part, memory_stream
-from events.errors import BadInputError
-from events.log import EventLog, read_choices
+from events.errors import BadInputError, ConcurrencyError
+from events.log import EventLog, read_choices, read_last
 from events.model import (
     CommandId,
     ConsentGiven,
@@ -24,6 +26,8 @@ from services.governance.folding import plain
 from services.governance.policy import Policy
 from services.governance.secrets import redact
 from services.remembering.wishes import lifts_of, said_in
+
+_TRIES: Final = 12
 
 
 class Chooser:
@@ -81,16 +85,33 @@ class Chooser:
 
         One that was said in a turn is another, which goes with its message or when it is taken back in words. A secret
         in the description is replaced like any other before it is stored (R10).
+
+        Raises:
+            ConcurrencyError: other writers of the same person kept winning; ask again.
         """
         description = redact(description).text
-        choices = await self.show(scope)
-        for suppression in _saying(description, choices):
-            if not said_in(choices.asked[suppression]):
-                return suppression
-        suppression = MemoryId(uuid4())
-        (key,) = await (await self._vault.keyring(scope)).lease(1)
-        part = Part(SUPPRESSION_PART, SuppressionBody(description=description), key)
-        await self._append(scope, actor, SuppressionAsked(suppression_id=suppression), parts=(part,))
+        suppression, keyring = MemoryId(uuid4()), await self._vault.keyring(scope)
+        asked = SuppressionAsked(suppression_id=suppression)
+        parts: tuple[Part, ...] = ()
+        for attempt in range(_TRIES):
+            async with self._reader.transaction(scope) as connection:
+                last = await read_last(connection, scope, memory_stream(scope.subject_id))
+                # behind the version: who asks meanwhile makes the append lose
+                choices = await open_choices(connection, keyring)
+            for known in _saying(description, choices):
+                if not said_in(choices.asked[known]):
+                    return known
+            if not parts:
+                (key,) = await keyring.lease(1)
+                parts = (Part(SUPPRESSION_PART, SuppressionBody(description=description), key),)
+            try:
+                await self._append(scope, actor, asked, parts=parts, expected=last.version if last is not None else 0)
+            except ConcurrencyError:
+                if attempt == _TRIES - 1:
+                    raise
+                await asyncio.sleep(min(0.2, 0.005 * 2**attempt))
+            else:
+                break
         return suppression
 
     async def lift(self, scope: Scope, suppression: MemoryId, actor: str) -> bool:
@@ -108,10 +129,12 @@ class Chooser:
         await self._append(scope, actor, *lifts_of(asked[each] for each in dict.fromkeys([suppression, *same])))
         return True
 
-    async def _append(self, scope: Scope, actor: str, *events: Event, parts: tuple[Part, ...] = ()) -> None:
+    async def _append(
+        self, scope: Scope, actor: str, *events: Event, parts: tuple[Part, ...] = (), expected: int | None = None
+    ) -> None:
         news = tuple(NewEvent(event, datetime.now(UTC), parts) for event in events)
         await self._events.append(
-            Command(CommandId(uuid4()), scope, memory_stream(scope.subject_id), None, actor, news)
+            Command(CommandId(uuid4()), scope, memory_stream(scope.subject_id), expected, actor, news)
         )
 
 

@@ -20,7 +20,17 @@ from projections.index import PART as INDEX
 from projections.memories import open_memories
 from services.governance.reasons import Reason
 from services.remembering.indexing import index_of
-from services.remembering.settle import Opened, Settlement, choose, confirm, overtaken, refuse, rivals_of, verify
+from services.remembering.settle import (
+    Opened,
+    Settlement,
+    choose,
+    confirm,
+    overtaken,
+    refuse,
+    rivals_of,
+    said_later,
+    verify,
+)
 
 _TRIES: Final = 8
 _CONSENT: Final = frozenset({Reason.NEEDS_CONSENT.value, Reason.CONSENT_WITHDRAWN.value})
@@ -95,7 +105,7 @@ class Inbox:
         None where there is none such. With a `purpose`, what was held for none becomes a memory for that one alone.
 
         Raises:
-            BadInputError: it was refused.
+            BadInputError: it was refused, or the person said something else of it later, which waits for consent too.
         """
         return await self._settle(scope, waiting, actor, "confirm", purpose)
 
@@ -212,8 +222,16 @@ def _settlement(own: Opened, moment: _Moment, what: What, purpose: PurposeId | N
         raise BadInputError(
             "a business system owns what this is about, and only it changes it; refuse it, or ask there"
         )
-    later = overtaken(own, moment.stream, moment.opened, purpose) if what == "open" else None
-    return later or confirm(own, moment.stream, moment.opened, purpose)
+    if what == "open":
+        return overtaken(own, moment.stream, moment.opened, purpose) or confirm(
+            own, moment.stream, moment.opened, purpose
+        )
+    if own.fact.reason in _CONSENT and (later := said_later(own, moment.opened)) is not None:
+        raise BadInputError(
+            f"something else was said of it later, which waits too ({later.fact.memory_id}): confirm that,"
+            " or refuse it before you confirm this"
+        )
+    return confirm(own, moment.stream, moment.opened, purpose)
 
 
 def _carries(event: Event) -> bool:

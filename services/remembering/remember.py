@@ -198,15 +198,15 @@ class Rememberer:
         )
         tags = {tag for candidate in candidates if (tag := tag_of(keyring, candidate)) is not None}
         async with self._reader.transaction(stored.scope) as connection:
+            state = await snapshot(connection, keyring, tags)
+            # behind the version: what is chosen or forgotten later makes the append lose
             choices = await open_choices(connection, keyring)
             candidates = consented(candidates, choices.consents)
-            state = await snapshot(connection, keyring, tags)
             facts = [fact for fact in state.facts.values() if fact.status in LIVING]
             bodies = await open_memories(connection, keyring, facts)
             pairs = comparable(candidates, facts, bodies, self._policy.succession)
             near = await open_vectors(connection, keyring, [fact for _, fact in pairs], self._embedder.model_id)
             counts = await count_living(connection, stored.scope)
-            # behind the version: a tombstone that comes later makes the append lose
             forgotten = await forgotten_since(connection, keyring, stored.said_at, candidates)
             if await fenced(connection, stored.scope, [message.message_id for message in turn.messages]):
                 return None

@@ -106,6 +106,21 @@ def overtaken(
     return None
 
 
+def said_later(own: Opened, living: Iterable[Opened]) -> Opened | None:
+    """Return what the person said of it later, where that waits for consent like it; the newest of several."""
+    later = [
+        each
+        for each in living
+        if each.fact.status == "held"
+        and each.fact.reason == own.fact.reason
+        and each.fact.audience == own.fact.audience
+        and each.fact.occurred_at > own.fact.occurred_at
+        and contradicts(each.body, own.body)
+        and not says_the_same(each.body, own.body)
+    ]
+    return max(later, key=lambda each: each.fact.occurred_at, default=None)
+
+
 def refuse(own: Opened, stream: Sequence[StoredEvent]) -> Settlement:
     """Drop a held candidate and destroy its content: by a tombstone without messages, so the deletion is proven."""
     held = own.fact

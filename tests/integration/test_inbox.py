@@ -154,19 +154,52 @@ async def test_refusing_a_correction_destroys_what_it_stood_for_too(plant: Plant
     assert [(each.status, each.content) for each in shown if each] == [(MemoryStatus.FORGOTTEN, None)] * 2
 
 
-@pytest.mark.parametrize("confirmed", ["neither", "earlier", "later"])
+@pytest.mark.parametrize("confirmed", ["neither", "later"])
 async def test_of_what_consent_opens_the_later_statement_stands(plant: Plant, confirmed: str) -> None:
-    """The person's own time decides, however the two arrived and whichever of them was confirmed before."""
+    """The person's own time decides, however the two arrived and whether the later one was confirmed before."""
     scope, backend = await plant.person(), plant.composition.backend
     at = START + timedelta(days=2)
     later = (await plant.say(scope, "My salary is 6000 euro.", "OK.", at=at)).verdicts[0].memory_id
     earlier = (await plant.say(scope, "My salary is 5000 euro.", "OK.", at=START)).verdicts[0].memory_id
     assert {each.memory_id for each in await waits(plant, scope)} == {later, earlier}
     if confirmed != "neither":
-        await backend.settle(scope, later if confirmed == "later" else earlier, confirmed=True)
+        await backend.settle(scope, later, confirmed=True)
     await backend.consent(scope, "finance", given=True)
     assert list((await kept(plant, scope)).values()) == ["salary is 6000 euro"]
     assert await waits(plant, scope) == ()
+
+
+@pytest.mark.parametrize(
+    ("older", "newer"), [("My salary is 5000 euro.", "My salary is 6000 euro."), ("我的工资是5000。", "我的工资是6000。")]
+)
+async def test_what_was_overtaken_is_not_confirmed_before_what_was_said_later(
+    plant: Plant, older: str, newer: str
+) -> None:
+    """While the later statement waits, the earlier one stands for nothing: the answer names what to settle first."""
+    scope, backend = await plant.person(), plant.composition.backend
+    earlier = (await plant.say(scope, older, "OK.", at=START)).verdicts[0].memory_id
+    later = (await plant.say(scope, newer, "OK.", at=START + timedelta(days=2))).verdicts[0].memory_id
+    with pytest.raises(BadInputError, match=str(later)):
+        await backend.settle(scope, earlier, confirmed=True)
+    assert await kept(plant, scope) == {}
+    await backend.settle(scope, later, confirmed=False)
+    settled = await backend.settle(scope, earlier, confirmed=True)
+    assert settled is not None
+    assert list(await kept(plant, scope)) == [earlier]
+
+
+async def test_one_suppression_comes_of_asking_twice_at_once(plant: Plant) -> None:
+    """Equal wishes of one moment are one, under whatever else is written meanwhile; other words are another."""
+    scope, backend = await plant.person(), plant.composition.backend
+    asked = await asyncio.gather(
+        *(backend.suppress(scope, "我喝什么咖啡") for _ in range(6)),
+        *(backend.suppress(scope, "what I weigh") for _ in range(3)),
+        plant.say(scope, "我住在苏州", "好的。"),
+        return_exceptions=True,
+    )
+    assert not [each for each in asked if isinstance(each, BaseException)]
+    standing = (await backend.suppressions(scope)).suppressions
+    assert sorted(each.description for each in standing) == ["what I weigh", "我喝什么咖啡"]
 
 
 async def test_consent_for_a_purpose_opens_a_class_for_that_alone(plant: Plant) -> None:
@@ -210,6 +243,57 @@ async def test_withdrawing_consent_blinds_at_once(plant: Plant) -> None:
     assert (verdict.outcome, verdict.reason) == ("held", "consent_withdrawn")
     await plant.composition.backend.consent(scope, "health", given=True)
     assert len(await plant.recalled(scope, "花生 芒果")) == 2
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        ("My storage fee is 500 euro.", "No wait, 600 euro.", "no, 650 euro", "Actually 700 euro."),
+        ("我的仓库月租是500。", "不对，是600。", "不，650", "更正：700。"),
+    ],
+)
+async def test_each_of_many_corrections_in_a_row_replaces_the_one_before(plant: Plant, said: tuple[str, ...]) -> None:
+    """A bare correction finds what it is of, however many bare ones lie between."""
+    scope = await plant.person()
+    for minute, each in enumerate(said):
+        await plant.say(scope, each, "OK.", at=START + timedelta(minutes=minute))
+        await plant.follow()
+    left = [*(await kept(plant, scope)).values(), *(await kept(plant, scope, MemoryStatus.HELD)).values()]
+    assert [("700" in each, "650" in each) for each in left] == [(True, False)]
+
+
+@pytest.mark.parametrize(
+    ("wish", "about", "beside", "lifted"),
+    [
+        ("以后别记我的盆栽。", "请记住：我的盆栽是一棵五针松。", "请记住：我的猫叫豆包。", "可以再记我的盆栽了。"),
+        (
+            "Don't remember anything about my bonsai.",
+            "Please remember that my bonsai is a juniper.",
+            "Please remember that my cat is called Socket.",
+            "You can remember my bonsai again.",
+        ),
+        ("以后别记我的车", "我的车换成了一辆二手皮卡。", "我每天坐地铁上班。", "可以再记我的车了"),
+        (
+            "don't remember anything about my car",
+            "I drive a blue Volvo.",
+            "I live in Ghent.",
+            "You can remember my car again.",
+        ),
+    ],
+)
+async def test_a_wish_about_what_no_list_knows_stands(
+    plant: Plant, wish: str, about: str, beside: str, lifted: str
+) -> None:
+    """It holds for the turns to come, by its own words; what is beside it is kept; taking it back lifts it."""
+    scope, backend = await plant.person(), plant.composition.backend
+    await plant.say(scope, wish, "OK.")
+    assert len((await backend.suppressions(scope)).suppressions) == 1
+    verdicts = (await plant.say(scope, about, "OK.")).verdicts
+    assert {(each.outcome, each.reason) for each in verdicts} == {("suppressed", "described_before")}
+    assert "accepted" in {each.outcome for each in (await plant.say(scope, beside, "OK.")).verdicts}
+    await plant.say(scope, lifted, "OK.")
+    assert (await backend.suppressions(scope)).suppressions == ()
+    assert "accepted" in {each.outcome for each in (await plant.say(scope, about, "OK.")).verdicts}
 
 
 @pytest.mark.parametrize("swapped", [False, True])

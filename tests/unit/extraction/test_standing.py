@@ -31,6 +31,18 @@ ASKED = [
     ("My weight is off the record from now on.", "My weight"),
     ("Could you please not remember my weight from now on?", "my weight"),
     ("你以后没必要记我的体重", "我的体重"),
+    ("以后别记我的车", "我的车"),
+    ("别再记我的盆栽了。", "我的盆栽"),
+    ("别记关于盆栽的任何事", "盆栽"),
+    ("以后别记我家的装修", "我家的装修"),
+    ("以後別記我和小陳的事", "我和小陳"),
+    ("永远不要记住我的前同事", "我的前同事"),
+    ("don't remember anything about my car", "my car"),
+    ("Don't keep anything about my bonsai.", "my bonsai"),
+    ("From now on don't remember my bonsai collection.", "my bonsai collection"),
+    ("Stop remembering my garden shed.", "my garden shed"),
+    ("Never remember anything about Rowan.", "Rowan"),
+    ("I don't want you to store anything about the renovation.", "the renovation"),
 ]
 LIFTED = [
     ("可以记我的体重了", "我的体重"),
@@ -39,6 +51,8 @@ LIFTED = [
     ("以后可以继续记我的体重了", "我的体重"),
     ("you can remember my weight again", "my weight"),
     ("It's fine to remember where I live again.", "where I live"),
+    ("可以再记我的盆栽了", "我的盆栽"),
+    ("You can remember my bonsai again.", "my bonsai"),
     ("Feel free to keep notes about my weight again, I'm at 68 kg.", "my weight"),
 ]
 OF_THIS_TURN = [
@@ -48,6 +62,8 @@ OF_THIS_TURN = [
     "don't remember my weight, it's 70 kg",
     "For now don't keep my weight.",
     "don't record my weight today",
+    "别记我的盆栽",
+    "don't remember my car, it's an old Volvo",
 ]
 NO_WISH = [
     "Can you stop remembering my name wrong?",
@@ -73,6 +89,15 @@ NO_WISH = [
     "以后别忘了记录我的体重",
     "You can remember my weight.",
     "you can keep my weight training plan",
+    "以后别记我说的话",
+    "以后别记我的账",
+    "以后不要记录我的屏幕",
+    "别记关于这次会议的内容",
+    "don't remember anything I say",
+    "don't remember anything from this chat",
+    "don't log anything about errors in the build",
+    "From now on don't remember my last message",
+    "I don't remember anything about my car",
 ]
 
 
@@ -103,6 +128,18 @@ def test_only_the_person_wishes(origin: Origin) -> None:
     """The same words from an assistant, a tool, a document or a subagent ask for nothing and lift nothing."""
     turn = a_turn(a_message("以后别记我的体重", origin), a_message("you can remember my weight again", origin))
     assert extract(turn).standing == ()
+
+
+@pytest.mark.parametrize("content", ["Stop remembering my garden shed.", "以后别记我的盆栽。"])
+def test_the_words_of_a_standing_wish_are_not_kept(content: str) -> None:
+    """However it is worded, the wish covers its own sentence, and so what was read in it."""
+    found = extracted(content)
+    (unsaid,) = found.suppressions
+    assert all(
+        unsaid.evidence.start <= each.start and each.end <= unsaid.evidence.end
+        for claim in found.candidates
+        for each in claim.evidence
+    )
 
 
 def test_a_standing_wish_covers_its_sentence_alone() -> None:
