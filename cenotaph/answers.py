@@ -295,8 +295,8 @@ class Receipt(Answer):
     receipt_id: UUID
     memory_id: UUID | None
     scope: str
-    memories: int
-    messages: int
+    memories: int | None
+    messages: int | None
     tenant_id: UUID
     tombstone_version: int
     decision: str

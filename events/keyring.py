@@ -18,7 +18,7 @@ from uuid import UUID, uuid4
 import asyncpg
 
 from events.envelope import DataKey, decrypt, encrypt
-from events.errors import ErasedError, UnavailableError
+from events.errors import BadInputError, ErasedError, UnavailableError
 from events.leases import Lease, Leases
 from events.model import PRIVATE, KeyId, Scope, TenantId
 from events.postgres import Connection, Database, Row
@@ -30,6 +30,7 @@ Name = tuple[str, str]
 
 _PLACE_END: Final = "\x1e"  # a control character, which no outside id may hold
 _OF_PROJECT: Final = frozenset({"task", "task command", "series"})
+_BOUND_TO: Final = ("project", "task", "assistant", "purpose")
 _OF_PLACE: Final = frozenset({"turn", "session", "message"})
 
 
@@ -170,6 +171,9 @@ class Keyring:
         """Map an outside id to the internal one, None if it was never seen.
 
         The person, who reads everything, also finds what is called so in one place only, whoever was told there.
+
+        Raises:
+            BadInputError: several places have that id, and none is meant more than another.
         """
         async with self._database.connection() as connection:
             internal: UUID | None = await connection.fetchval(
@@ -188,8 +192,21 @@ class Keyring:
                 self.scope.subject_id,
                 name[0],
             )
-        named = [row["internal"] for row in rows if self._named(row)[2] == name[1]]
-        return named[0] if len(named) == 1 else None
+        named = {row["internal"]: opened[0] for row in rows if (opened := self._named(row))[2] == name[1]}
+        if len(named) > 1:
+            places = [await self._shown(place) for place in named.values()]
+            raise BadInputError(
+                f"{len(named)} places have a {name[0]} of that id: {'; '.join(sorted(places))}."
+                " Ask with a token that is bound to the one that is meant"
+            )
+        return next(iter(named), None)
+
+    async def _shown(self, place: str) -> str:
+        """Write what a place is bound to in the caller's own ids."""
+        bound = dict(zip(_BOUND_TO, place.split(","), strict=False))
+        ids = {kind: UUID(hex=each) for kind, each in bound.items() if each}
+        known = await self.outside(ids.values())
+        return ", ".join(f"{kind} {known[each]}" for kind, each in ids.items() if each in known)
 
     async def outside(self, internal: Iterable[UUID]) -> dict[UUID, str]:
         """Map internal ids back to the outside ones; a name of another place is not in the answer."""

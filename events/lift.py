@@ -104,6 +104,12 @@ def _said_by_the_person(memory: Document) -> Document:
     return {**memory, "said_by": None}
 
 
+def _counted_as_none(tombstone: Document) -> Document:
+    """Say of all of a person or a tenant what its receipt said when nobody counted: none."""
+    whole = tombstone.get("scope") in {"person", "tenant"}
+    return {**tombstone, "counted": {"memories": 0, "messages": 0} if whole else None}
+
+
 def _begun_in_a_project(task: Document) -> Document:
     """Say in the words of today which readers a task was begun for: of its project."""
     return {
@@ -143,6 +149,7 @@ STEPS: Steps = {
     ("suppression_asked", 1): Step(lambda old: {**old, "cites": ()}),  # none was said in a conversation
     ("erasure_verified", 1): Step(),  # there was one receipt only
     ("tombstoned", 1): Step(),  # it always was one memory
+    ("tombstoned", 2): Step(_counted_as_none),
 }
 """What happened to the vocabulary since its events were first written."""
 

@@ -594,11 +594,19 @@ class TurnConsidered(Event):
     notes: dict[str, int] = Field(default_factory=dict)
 
 
+class Counted(Frozen):
+    """How many memories and messages there were when all of a person or a tenant was forgotten."""
+
+    memories: int = Field(ge=0)
+    messages: int = Field(ge=0)
+
+
 class Tombstoned(Event):
     """Must be forgotten. Names every id that is fenced and every data key whose bodies go.
 
     `scope` is what was asked for, `target` (a message, a session, a person, a tenant) or `kind` which one it was. Of
-    a person or a tenant no ids are named: its own id is fenced, and all that is theirs with it.
+    a person or a tenant no ids are named: its own id is fenced, and all that is theirs with it; `counted` says how much
+    that was, as far as the read models had followed, None where nobody could count it in time.
     Otherwise `memories` and `messages` are fenced in the same transaction; `keys` are destroyed in the vault; `turns`
     are those whose messages go; `orphaned` are living memories that cited one of these messages and stay, marked
     "source forgotten". `topics` are what is left of what the memories were about: HMAC-SHA256, hex, under the person's
@@ -606,7 +614,7 @@ class Tombstoned(Event):
     """
 
     type = "tombstoned"
-    schema_version: ClassVar[int] = 2
+    schema_version: ClassVar[int] = 3
     scope: ForgetScope = "memory"
     target: UUID | None = None
     kind: Kind | None = None
@@ -617,6 +625,12 @@ class Tombstoned(Event):
     injected: tuple[TurnId, ...] = ()
     orphaned: tuple[MemoryId, ...] = ()
     topics: tuple[str, ...] | None = None
+    counted: Counted | None = None
+
+    @property
+    def extent(self) -> Counted | None:
+        """How many memories and messages go; None where all of somebody goes, and nobody could count it."""
+        return self.counted if self.whole else Counted(memories=len(self.memories), messages=len(self.messages))
 
     @property
     def whole(self) -> bool:

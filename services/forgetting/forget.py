@@ -12,14 +12,16 @@ from events.bodies import open_bodies
 from events.envelope import Command, NewEvent, StoredEvent, event_id_of, memory_stream
 from events.errors import CenotaphError, ErasedError, PreviewChangedError
 from events.log import append, read_command, read_stream
-from events.model import MEMORY_PART, CommandId, EventId, MemoryBody, MemoryId, Scope, Tombstoned
+from events.model import MEMORY_PART, CommandId, Counted, EventId, MemoryBody, MemoryId, Scope, Tombstoned
 from events.postgres import Database
 from events.vault import Vault
 from services.forgetting.selection import Wanted, digest_of, reached
 from services.forgetting.selector import Selector
+from services.forgetting.whole import count_whole
 from services.governance.topic import topic_of
 
 _TOPICS_S = 1.0
+_COUNT_S = 1.0
 log = structlog.get_logger(__name__)
 
 
@@ -100,7 +102,8 @@ class Forgetter:
         """
         target = scope.subject_id if what == "person" else scope.tenant_id
         stream = memory_stream(scope.subject_id) if what == "person" else what
-        event = Tombstoned(scope=what, target=target, memories=(), messages=(), keys=(), topics=())
+        counted = await self._counted(scope, what)
+        event = Tombstoned(scope=what, target=target, memories=(), messages=(), keys=(), topics=(), counted=counted)
         new = (NewEvent(event, datetime.now(UTC)),)
         command = Command(CommandId(uuid5(target, f"forget {what}")), scope, stream, None, actor, new)
         async with self._appender.transaction() as connection:
@@ -108,6 +111,16 @@ class Forgetter:
         if answer.outcome == "erased":
             raise ErasedError(scope.subject_id)
         return event_id_of(command.command_id, 0)
+
+    async def _counted(self, scope: Scope, what: Literal["person", "tenant"]) -> Counted | None:
+        """Count what goes, None where that takes too long: the fence never waits for the read models."""
+        try:
+            async with asyncio.timeout(_COUNT_S):
+                counts = await count_whole(self._reader, scope, what)
+        except (CenotaphError, OSError, TimeoutError) as error:
+            log.warning("whole_uncounted", error=type(error).__name__)
+            return None
+        return Counted(memories=counts["memories"], messages=counts["messages"])
 
     async def _topics(self, scope: Scope, versions: Sequence[StoredEvent]) -> tuple[str, ...] | None:
         """Digest what the versions are about, None where one cannot be read: the fence never waits for the vault."""

@@ -24,6 +24,7 @@ from services.describing.matcher import Matcher
 from services.forgetting.plan import trace
 from services.forgetting.selection import Wanted, digest_of, reached, suppressions_of
 from services.forgetting.selector import Selector
+from services.forgetting.whole import count_whole
 from services.wire.receipts import WholePreview
 
 
@@ -112,12 +113,8 @@ class Previews:
 
     async def preview_whole(self, scope: Scope, what: Literal["person", "tenant"]) -> WholePreview:
         """Count what would go with a whole person or tenant, as far as the read models have followed."""
-        tenants = what == "tenant"
-        async with self._reader.connection() as connection:
-            counts = await connection.fetchrow(
-                "select * from ops.count_whole_v1($1, $2)", scope.tenant_id, None if tenants else scope.subject_id
-            )
-        return WholePreview(scope=what, digest=whole_digest(scope, what), **dict(counts or {}))
+        counts = await count_whole(self._reader, scope, what)
+        return WholePreview(scope=what, digest=whole_digest(scope, what), **counts)
 
     async def _touched(self, scope: Scope, stream: Sequence[StoredEvent], meant: Sequence[Meant]) -> Preview:
         """Say what forgetting each of these memories takes with it: what `forget` itself would name."""

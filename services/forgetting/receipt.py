@@ -78,14 +78,15 @@ def statement_of(
     """
     event = tombstone.event
     assert isinstance(event, Tombstoned), "receipts are for tombstones"  # noqa: S101 - narrows the type
+    gone = event.extent
     return encode(
         {
             "schema": "cenotaph.receipt/1",
             "receipt_id": tombstone.event_id,
             "memory_id": next(iter(event.memories), None),
             "scope": event.scope,
-            "memories": len(event.memories),
-            "messages": len(event.messages),
+            "memories": gone.memories if gone is not None else None,
+            "messages": gone.messages if gone is not None else None,
             "tenant_id": tombstone.scope.tenant_id,
             "tombstone_version": tombstone.version,
             "tombstone_position": tombstone.position,

@@ -113,13 +113,13 @@ class Receipts:
             "select * from ops.erasure where tombstone = $1",
             receipt_id,
         )
-        names = await self._names(scope, event.injected)
+        names, gone = await self._names(scope, event.injected), event.extent
         view = ReceiptView(
             receipt_id=receipt_id,
             memory_id=next(iter(event.memories), None),
             scope=event.scope,
-            memories=len(event.memories),
-            messages=len(event.messages),
+            memories=gone.memories if gone is not None else None,
+            messages=gone.messages if gone is not None else None,
             tenant_id=scope.tenant_id,
             tombstone_version=tombstone.version,
             decision="DELETION_PENDING",

@@ -4,7 +4,7 @@ Every step commits by itself and finds nothing to do when it is repeated, so it 
 """
 
 import asyncio
-from typing import ClassVar
+from typing import ClassVar, Literal
 from uuid import UUID
 
 from events import failpoint
@@ -52,6 +52,14 @@ KEPT = frozenset({"erasure", "export", "exported", "layer"})
 def person_of(tombstone: StoredEvent) -> SubjectId | None:
     """Return whose all is, None for everybody's of the tenant."""
     return tombstone.scope.subject_id if _event(tombstone).scope == "person" else None
+
+
+async def count_whole(reader: Database, scope: Scope, what: Literal["person", "tenant"]) -> dict[str, int]:
+    """Count the people, memories, turns and messages that go, as far as the read models have followed."""
+    subject = None if what == "tenant" else scope.subject_id
+    async with reader.connection() as connection:
+        counts = await connection.fetchrow("select * from ops.count_whole_v1($1, $2)", scope.tenant_id, subject)
+    return dict(counts or {})
 
 
 def scratch_of(tombstone: StoredEvent) -> Scope:

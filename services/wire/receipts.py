@@ -112,7 +112,8 @@ class ReceiptView(Frozen):
 
     `end` is the second receipt, signed when the bytes are gone too (`deletion_purged`), or when the person closed it.
 
-    `scope` is what was asked for; `memory_id` the first memory of it, None where no memory goes. `keys_die_by` is when
+    `scope` is what was asked for; `memory_id` the first memory of it, None where no memory goes. `memories` and
+    `messages` say how many go, None where all of somebody goes and nobody could count it in time. `keys_die_by` is when
     copies of the destroyed keys, in backups and logs of the vault, are useless too; while pending it is computed as if
     signed now. `receipt_id` is the id of the tombstone, so it is known at once and never changes.
     `capability` opens this receipt, and nothing else, for ever; given for a whole person or tenant only.
@@ -125,8 +126,8 @@ class ReceiptView(Frozen):
     receipt_id: EventId
     memory_id: MemoryId | None
     scope: ForgetScope
-    memories: int
-    messages: int
+    memories: int | None
+    messages: int | None
     tenant_id: TenantId
     tombstone_version: int
     decision: Decision

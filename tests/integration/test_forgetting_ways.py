@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from events.errors import PreviewChangedError
+from events.errors import BadInputError, PreviewChangedError
 from events.model import PRIVATE, Kind, Scope, Tombstoned
 from services.access.rights import TokenRole
 from services.wire.names import Bounds
@@ -79,7 +79,7 @@ async def test_a_session_a_kind_and_a_message_are_forgotten_as_previewed(plant: 
 
 
 async def test_the_person_forgets_by_name_what_was_said_elsewhere(plant: Plant) -> None:
-    """A session or message is found by its id whoever was told; another reader does not, nor where two have that id."""
+    """A session or message is found by its id whoever was told, but not by another reader; of two, both are named."""
     scope, backend = await plant.person(), plant.composition.backend
     coach, atlas = [await backend.bound(scope, each) for each in (Bounds(assistant="coach"), Bounds("atlas"))]
     await said(plant, coach, "q", "请记住：我喜欢北京烤鸭。", "记住了。")
@@ -92,7 +92,11 @@ async def test_the_person_forgets_by_name_what_was_said_elsewhere(plant: Plant) 
     assert await contents(plant, scope) == set()
     for reader in (coach, atlas):
         await said(plant, reader, "twice", "What a day!", "Indeed.")
-    assert await backend.preview_what(scope, What(session_id="twice")) is None
+    with pytest.raises(BadInputError, match="2 places have a session of that id: assistant coach; project atlas"):
+        await backend.preview_what(scope, What(session_id="twice"))
+    assert await backend.preview_what(scope.within(PRIVATE), What(session_id="twice")) is None
+    assert (await forgotten(plant, coach, What(session_id="twice"))).messages == 2
+    assert (await forgotten(plant, atlas, What(session_id="twice"))).messages == 2
 
 
 async def test_a_session_that_went_on_needs_another_look(plant: Plant) -> None:

@@ -3,6 +3,7 @@
 # ruff: noqa: S608 - every query is put together from the names of our own tables
 
 import asyncio
+import json
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime, timedelta
 from uuid import UUID
@@ -77,7 +78,8 @@ async def test_nothing_of_a_forgotten_person_is_left_and_others_lose_nothing(pla
     turn = plant.turn("我住在杭州。")
     assert (await plant.store(scope, turn)).state == "forgotten"
     shown = await finished(plant, scope, receipt)
-    assert shown.scope == "person"
+    assert (shown.scope, shown.memories, shown.messages) == ("person", preview.memories, preview.messages)
+    assert json.loads(shown.statement or "")["memories"] == preview.memories
     assert set(shown.negative_queries.values()) == {0}
     assert await plant.counts(scope) == before
     with pytest.raises(ErasedError):

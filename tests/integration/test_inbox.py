@@ -170,7 +170,8 @@ async def test_of_what_consent_opens_the_later_statement_stands(plant: Plant, co
 
 
 @pytest.mark.parametrize(
-    ("older", "newer"), [("My salary is 5000 euro.", "My salary is 6000 euro."), ("我的工资是5000。", "我的工资是6000。")]
+    ("older", "newer"),
+    [("My salary is 5000 euro.", "My salary is 6000 euro."), ("我的工资是5000。", "我的工资是6000。")],
 )
 async def test_what_was_overtaken_is_not_confirmed_before_what_was_said_later(
     plant: Plant, older: str, newer: str

@@ -56,3 +56,19 @@ def test_a_verb_or_another_word_shares_the_subject(description: str, said: str) 
 def test_another_sense_of_the_verb_shares_nothing(description: str, said: str) -> None:
     """An outing, an instrument, a sport, another drink or a price is another subject."""
     assert not meant_subjects(description) & subjects_of(said)
+
+
+@pytest.mark.parametrize(
+    ("description", "said"),
+    [
+        ("my health", "I work at a hospital"),
+        ("my health", "I'm a doctor"),
+        ("我的健康", "我在医院上班"),
+        ("我的健康", "我是医生"),
+        ("我的车", "我家住在车站旁边"),
+        ("我的车", "我喜欢骑自行车"),
+    ],
+)
+def test_where_one_works_and_what_only_sounds_alike_is_another_subject(description: str, said: str) -> None:
+    """A hospital that is a place of work is no health, and a station no car."""
+    assert not meant_subjects(description) & subjects_of(said)

@@ -20,6 +20,15 @@ COFFEE, TEA, NOTHING = frozenset({"coffee"}), frozenset({"tea"}), frozenset[str]
         ("everything about Robin and me", NOTHING, "I met a friend of Casey", NOTHING, 0.9, False),
         ("what I wear", NOTHING, "I only wear wool", NOTHING, 0.2, True),
         ("what I wear", NOTHING, "I run on Sundays", NOTHING, 0.2, False),
+        ("我的盆栽", NOTHING, "盆栽放在阳台上", NOTHING, 0.3, True),
+        ("我的盆栽", NOTHING, "我喜欢吃盆菜", NOTHING, 0.4, False),
+        ("我的鹅", NOTHING, "鹅养在河边", NOTHING, 0.2, True),
+        ("我家的装修", NOTHING, "我家有三只羊", NOTHING, 0.3, False),
+        ("我的前同事", NOTHING, "我的同事喜欢喝茶", NOTHING, 0.3, False),
+        ("我和小陈的事", NOTHING, "我和小王上周去爬山了", NOTHING, 0.35, False),
+        ("my bonsai", NOTHING, "My bonsais need water", NOTHING, 0.3, True),
+        ("my bonsai", NOTHING, "I like gardening", NOTHING, 0.45, False),
+        ("my bonsai", NOTHING, "我的盆景是松树", NOTHING, 0.25, True),
     ],
 )
 def test_what_a_description_means(
