@@ -10,7 +10,7 @@ from services.extraction.lexicon import load
 from services.extraction.normalise import Text, normalise
 from services.extraction.proposal import Proposal
 from services.extraction.segment import Sentence
-from services.extraction.signs import signs_of
+from services.extraction.signs import counts_of, signs_of
 from services.extraction.wording import is_pronoun, short, tidy_span, tidy_value
 
 _NEVER = ("hypothetical", "uncertain", "fiction", "sarcasm", "meta", "forget_not")
@@ -87,6 +87,12 @@ def value_in(said: str, old: str, content: str) -> Changed:
             if whole.folded.count(gone) == 1:
                 swapped, value = _with(whole, gone, shown), normalise(old)
                 return Changed(_with(value, gone, shown) if gone in value.folded else swapped, swapped)
+    counted = counts_of(whole.folded), counts_of(text.folded)
+    changed = [unit for unit, number in counted[0].items() if counted[1].get(unit, number) != number]
+    if len(changed) == 1 and whole.folded.count(gone := counted[0][changed[0]]) == 1:
+        come = counted[1][changed[0]]
+        swapped, value = _with(whole, gone, come), normalise(old)
+        return Changed(_with(value, gone, come) if gone in value.folded else swapped, swapped)
     for pattern in _behind():
         if (match := pattern.search(text.folded)) is not None:
             start, end = tidy_value(text.folded, *match.span("v"))

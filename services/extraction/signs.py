@@ -17,6 +17,7 @@ _CLAUSE = re.compile(
 )
 _LEAD = re.compile(
     r"(?:[^,，。我]{1,8}?(?:说|通知)(?!明)[,，:：]?)?(?:(?:从?(?:[这本上下]个?(?:周|月|学期|学年|期|季度|星期)|今天|今年|明年)(?:起|开始)?|开始|对了|话说|现在|如今|以后|今后|往后|最近|终于|终究|后来|我们?家?|咱们?|又|都|刚|已经|也|就|全|家里|大家)的?|"
+    r"since (?:[a-z]+ ){1,3}?(?=(?:we|i|our|my)(?![a-z]))|"
     r"(?:and|so|but|well|oh|now|btw|fyi|by the way|turns out|finally|also|just|because|since|as|my|our|"
     r"the|a|all)(?![a-z])[ ,]*)*"
 )
@@ -41,7 +42,7 @@ _MOVED_EN = re.compile(
     r"(?P<s>(?!to |for |over |in |on |up |off |back |out |it )[a-z][a-z0-9'&-]*(?: [a-z0-9&-]+){0,2}?)"
     r"(?: (?:to|for|over|from|onto|into|in|back|off|account)(?![a-z])|$|,)"
 )
-_NEW = re.compile(r"^(?:new|third|second|other|one|brand new) | (?:time|date|day|deadline|place|location|venue)$|新的?")
+_NEW = re.compile(r"^(?:new|third|second|other|one|brand new) | (?:time|date|day|deadline|place|location|venue)$|新的?|(?<=[\u4e00-\u9fff]{2})的?(?:时间|日期|地点|数量|人数)$")
 _NO_THING = frozenset(
     [
         *(
@@ -68,6 +69,19 @@ _NO_THING = frozenset(
 )
 _NO_THING_ZH = re.compile(
     r"[我咱你您他她它们的这那个儿里又也都就]|大家|自己|现在|一|两|对了|最后|后来|时间|地点|地方|日子|开始"
+)
+
+
+_NUMBER_EN = (
+    r"(?:\d[\d,.]*|(?<![a-z])(?:one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|fifteen|twenty|thirty|forty|"
+    r"fifty|sixty|eighty|hundred))"
+)
+_COUNT = re.compile(
+    r"(?P<of_zh>\d[\d,.]*|[零一二两三四五六七八九十百千万]+) ?"
+    r"(?P<zh>[个只条名位人句块元岁天次页字台辆周间张件份斤亩米层桌箱节门支双套户组班家度袋棵头吨把口艘架盏筐届](?:[\u4e00-\u9fff](?<![了吧啦啊呢]))?)|"
+    rf"(?P<of_en>{_NUMBER_EN}) (?P<en>(?!and |or |to |on |in |at |of |a\.?m|p\.?m|now|these|is |are )[a-z]{{2,}})|"
+    rf"(?P<before>(?<![a-z])(?!to|at|by|for|from|on|in|of|is|are|the|up|about|over|under|only|just|than|until|till|and|or|"
+    rf"day|each|it)[a-z]{{3,}}) (?P<behind>{_NUMBER_EN})(?![a-z])"
 )
 
 
@@ -151,6 +165,16 @@ def _thing(clause: str) -> str | None:
 
 def _is_value(thing: str) -> bool:
     return any(pattern.fullmatch(thing) for pattern in _patterns("sorts").values())
+
+
+@lru_cache(maxsize=4096)
+def counts_of(folded: str) -> dict[str, str]:
+    """Return the number of each thing that a folded text counts once: 七个伙计, "nine hives", "seats 40"."""
+    found: dict[str, list[str]] = {}
+    for match in _COUNT.finditer(folded):
+        unit = match["zh"] or match["en"] or match["before"]
+        found.setdefault(unit, []).append(match["of_zh"] or match["of_en"] or match["behind"])
+    return {unit: numbers[0] for unit, numbers in found.items() if len(numbers) == 1}
 
 
 @lru_cache(maxsize=4)

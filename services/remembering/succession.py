@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from math import exp
 from typing import Final
 
-from services.extraction.signs import Saying, Signs, signs_of
+from services.extraction.signs import Saying, Signs, counts_of, signs_of
 from services.extraction.wording import is_chinese
 from services.governance.folding import plain
 from services.governance.sameness import tokens_of
@@ -81,7 +81,7 @@ _HEAD = 2
 _MANY = 2  # so many words, or parts of life, in common are as good as more
 
 
-def features(said: str, content: str, value: str, cosine: float) -> dict[str, float]:
+def features(said: str, content: str, value: str, cosine: float, *, pointed: bool = False) -> dict[str, float]:
     """Return what speaks for and against one statement taking the place of a memory, each in [-1, 1].
 
     Args:
@@ -89,6 +89,7 @@ def features(said: str, content: str, value: str, cosine: float) -> dict[str, fl
         content: what the memory says.
         value: the value of the memory; where it is the whole content it names nothing apart.
         cosine: of the vectors of the two texts.
+        pointed: the memory rests on what was said just before, so that "it" is its thing.
     """
     later, older = plain(said), plain(content)
     old_words = plain(value)
@@ -97,6 +98,8 @@ def features(said: str, content: str, value: str, cosine: float) -> dict[str, fl
     old = share(old_words, later) if named else 0.0
     thing = _words(older) - (_words(old_words) if named else frozenset())
     anchor, foreign, of_old = _things(new, known, older, old_words if named else "")
+    if pointed and all(each.thing is None and each.other is None for each in new.telling):
+        anchor = 1.0
     cues = new.cues
     before, after = _classes(known, old_words if named else older), _classes(new, later)
     differs = [name for name, values in before.items() if after.get(name, frozenset()) - values]
@@ -129,8 +132,10 @@ def features(said: str, content: str, value: str, cosine: float) -> dict[str, fl
         found["of_old"] = 0.0
     if found["ended"] + found["renamed"] >= _HALF:  # what is named beside the old one that is gone is the new one
         found["foreign"] = 0.0
+    before_count, after_count = counts_of(older), counts_of(later)
+    recounted = any(after_count.get(unit, number) != number for unit, number in before_count.items())
     named_sort = _HALF * any("." in name or name == "grade" for name in differs)
-    tie = max(named_sort, *(float(found[name]) for name in ("anchor", "fields", "ended", "renamed")))
+    tie = max(named_sort, _HALF * recounted, *(float(found[name]) for name in ("anchor", "fields", "ended", "renamed")))
     found |= {"tied": tie, "matched": float(found["another"]) * tie}
     return {name: float(found[name]) for name in FEATURES}
 

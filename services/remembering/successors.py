@@ -8,6 +8,7 @@ are as likely, it is nothing. The same is asked of a claim that met nothing unde
 from events.model import Assertion, Candidate, Kind, MemoryBody
 from services.extraction.remarks import is_remark, value_in
 from services.extraction.vocabulary import vocabulary
+from services.extraction.wording import is_chinese
 from services.governance.audience import EVERYWHERE
 from services.governance.gates.conflict import rivals
 from services.governance.policy import SuccessionPolicy
@@ -25,7 +26,7 @@ def may_succeed(candidate: Candidate, body: MemoryBody, policy: SuccessionPolicy
     if not _comparable(candidate, body):
         return False
     if tells(candidate.content):
-        onwards = features(candidate.content, body.content, body.value, _CERTAIN)
+        onwards = features(_told(candidate), body.content, body.value, _CERTAIN, pointed=is_remark(candidate))
         if likelihood(onwards, policy.weights) >= policy.threshold:
             return True
     if is_remark(candidate) or not tells(body.content):
@@ -73,10 +74,23 @@ def _chance(candidate: Candidate, living: Living, cosine: float, view: View) -> 
         return 0.0
     weights = view.policy.succession.weights
     if living.occurred_at < now:
-        return likelihood(features(candidate.content, body.content, body.value, cosine), weights)
+        said, pointed = _told(candidate), is_remark(candidate) and _just_said(body, view)
+        return likelihood(features(said, body.content, body.value, cosine, pointed=pointed), weights)
     if is_remark(candidate):
         return 0.0
     return likelihood(features(body.content, candidate.content, candidate.value, cosine), weights)
+
+
+def _told(candidate: Candidate) -> str:
+    """Return what a candidate says, as a change that has come about where it is one: a claim leaves 了 out."""
+    come = candidate.correction and not is_remark(candidate) and is_chinese(candidate.content)
+    return f"{candidate.content}了" if come else candidate.content
+
+
+def _just_said(body: MemoryBody, view: View) -> bool:
+    """Say whether a memory rests on what the person said in the turn that this one points back to."""
+    before = {message.message_id for message in view.turn.before[-1:]}
+    return any(pointer.message_id in before for pointer in body.evidence)
 
 
 def _comparable(candidate: Candidate, body: MemoryBody) -> bool:
