@@ -34,7 +34,8 @@ _BEFORE = 120  # characters of the sentence that an order points back to
 _TASTE = "taste."
 _OPENING = 200  # characters in which a message takes back what was said before it
 _BACK = re.compile(
-    r"它|这个|那个|这些|那些|[改换搬调挪][回到成]|又[改换搬调挪]|\b(?:it|it's|that|this|them|these|those|back (?:to|on|in))\b",
+    r"它|这个|那个|这些|那些|[改换搬调挪][回到成]|又[改换搬调挪]|"
+    r"\b(?:it|it's|that|this|them|these|those|back (?:to|on|in))\b",
     re.IGNORECASE,
 )
 

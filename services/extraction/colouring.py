@@ -66,7 +66,8 @@ def adds_nothing(clause: str) -> bool:
 
 
 def _only_doubts(clause: str) -> bool:
-    return len(clause) < _SHORT and has("uncertain", clause) and not topics(clause) and not has("plan", clause)
+    own = topics(clause) or has("plan", clause) or has("change", clause)  # it doubts what it says itself
+    return len(clause) < _SHORT and has("uncertain", clause) and not own
 
 
 def coloured(proposal: Proposal, sentence: Sentence, text: Text, *, doubted: bool, for_good: bool) -> Proposal:

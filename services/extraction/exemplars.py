@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from events.model import Kind
 from services.extraction.cues import has
 from services.extraction.normalise import Text
-from services.extraction.plain import lasting
+from services.extraction.plain import DOUBTS, lasting, of_things
 from services.extraction.proposal import Proposal
 from services.extraction.segment import Sentence
 from services.extraction.vocabulary import sensitivity_of
@@ -125,14 +125,18 @@ def may_be_kept(sentence: Sentence) -> bool:
 
 def match_exemplars(sentence: Sentence, text: Text, sense: Sense) -> list[Proposal]:
     """Return the sentence as a claim where it is like what was worth keeping, or what of it is plainly lasting."""
+    plain = lasting(sentence)
+    if plain is not None and any(has(cue, sentence.text) for cue in DOUBTS):
+        sentence = plain
     if not may_be_kept(sentence):
         return []
     kind = Kind.FACT if sentence.useful else None if has("state", sentence.text) else sense(sentence.text)
-    plain = lasting(sentence) if kind is None else None
-    if plain is not None:
+    if kind is None and plain is not None:
         sentence, kind = plain, sense(plain.text, lasting=True)
     if kind is None:
         return []
+    if of_things(sentence):  # how things of the person's are is no wish
+        kind = Kind.FACT
     start, end = tidy_span(sentence.text, 0, len(sentence.text))
     shown = short(text.shown[sentence.start + start : sentence.start + end])
     return [

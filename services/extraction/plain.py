@@ -8,21 +8,30 @@ import re
 from dataclasses import replace
 from functools import lru_cache
 
+from services.extraction.cues import has
 from services.extraction.lexicon import alternatives, compiled, expand, load
 from services.extraction.segment import Clause, Sentence
+
+DOUBTS = ("uncertain", "hypothetical")  # what is doubtful beside it does not touch a statement
+_ALONE = re.compile(r"(?:[a-z]+,? )?(?:i|i'm|i've)(?![a-z])|[^,，]{0,4}我(?!们|家|的)")
 
 
 def lasting(sentence: Sentence) -> Sentence | None:
     """Return the clauses with which a sentence says how things of the person's are for good; None where it does not."""
     kept: list[Clause] = []
     for clause in sentence.clauses:
-        if of_the_moment(clause.text):
+        if of_the_moment(_thing().sub("my thing", clause.text.strip())) or any(has(cue, clause.text) for cue in DOUBTS):
             break
         kept.append(clause)
-    if not kept or _own().match(kept[0].text.strip()) is None:
+    if not kept or _own().match(_thing().sub("my thing", kept[0].text.strip())) is None:
         return None
     start, end = kept[0].start, kept[-1].end
     return replace(sentence, start=start, end=end, text=" ".join(clause.text for clause in kept), clauses=tuple(kept))
+
+
+def of_things(sentence: Sentence) -> bool:
+    """Say whether a sentence is plainly about a thing of the person's, or what several of them do, and no taste."""
+    return lasting(sentence) is not None and _ALONE.match(sentence.text.strip()) is None
 
 
 def of_the_moment(folded: str) -> bool:
@@ -33,6 +42,11 @@ def of_the_moment(folded: str) -> bool:
 @lru_cache(maxsize=1)
 def _own() -> re.Pattern[str]:
     return re.compile(expand(alternatives(load("plain.yaml")["own"])))
+
+
+@lru_cache(maxsize=1)
+def _thing() -> re.Pattern[str]:
+    return re.compile(alternatives(load("plain.yaml")["relative"]))
 
 
 @lru_cache(maxsize=1)

@@ -31,6 +31,11 @@ _POINTING = re.compile(
 _REFERS = re.compile(
     r"(?:照|按|用|以|依)(?:着)?(?:这个|这种|这样|这套|此|上述|上面)|(?:that|this|the same) (?:way|order|format|style)"
 )
+_AS_SAID = re.compile(  # what is to stay is named before: "…，这种写法往后就固定下来"
+    r"(?:就|那)?(?:这|那)(?:种|个|套|样)(?:写法|做法|格式|方式|风格|顺序|排法|样子|办法|规矩|习惯|排版|叫法)|"
+    r"(?:let's |please )?(?:keep|make|have) (?:it|that|this) "
+    r"(?:that way|like (?:that|this)|so|the standard|the default|the rule)"
+)
 _OF_BEFORE = re.compile(r"^ ?(?:but )?(?:please )?keep (?:them|it|those)(?![a-z])")
 _WHENEVER = re.compile(r"(?:whenever|when|if|every time|each time|any ?time)(?![a-z])[^,]*$")
 _ANNOUNCES = re.compile(
@@ -104,6 +109,8 @@ def _kept(sentence: Sentence, tempos: list[Tempo], *, once: bool) -> list[Clause
     if once:
         return without_reasons(clauses)
     first = next((i for i, c in enumerate(clauses) if has("standing", c.text)), 0)
+    if _AS_SAID.match(clauses[first].text.strip()):
+        first = 0
     last = len(clauses) - 1
     while first > 0 and (
         _bare(clauses[first])

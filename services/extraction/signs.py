@@ -12,7 +12,7 @@ from services.extraction.wording import is_chinese
 _CUES = ("changed", "now", "done", "gone", "added", "once", "denied", "renamed")
 _TELLING = frozenset({"changed", "now", "done", "gone", "renamed"})
 _CLAUSE = re.compile(
-    r"(?<!\d)[,，]|[,，](?!\d)|[。;；!！]|(?<=[啦了吧])\s|\s(?=but )|\s(?=so (?:it's|i|we|now) )|"
+    r"(?<!\d)[,，]|[,，](?!\d)|[。;；!！]|[:：](?!\d)|(?<=[啦了吧])\s|\s(?=but )|\s(?=so (?:it's|i|we|now) )|"
     r"\s(?=and (?:i|i'm|we|it's) )"
 )
 _LEAD = re.compile(
@@ -42,7 +42,10 @@ _MOVED_EN = re.compile(
     r"(?P<s>(?!to |for |over |in |on |up |off |back |out |it )[a-z][a-z0-9'&-]*(?: [a-z0-9&-]+){0,2}?)"
     r"(?: (?:to|for|over|from|onto|into|in|back|off|account)(?![a-z])|$|,)"
 )
-_NEW = re.compile(r"^(?:new|third|second|other|one|brand new) | (?:time|date|day|deadline|place|location|venue)$|新的?|(?<=[\u4e00-\u9fff]{2})的?(?:时间|日期|地点|数量|人数)$")
+_NEW = re.compile(
+    r"^(?:new|third|second|other|one|brand new) | (?:time|date|day|deadline|place|location|venue)$|新的?|"
+    r"(?<=[\u4e00-\u9fff]{2})的?(?:时间|日期|地点|数量|人数)$"
+)
 _NO_THING = frozenset(
     [
         *(
@@ -64,7 +67,7 @@ _NO_THING = frozenset(
             "us",
         ),
         *("everything", "all", "i'm", "we're", "it's", "he's", "she's", "they're", "i've", "we've", "they've", "them"),
-        *("one", "two", "three", "four", "five", "had", "have", "been", "turns", "two more", "finally"),
+        *("one", "two", "three", "four", "five", "had", "have", "been", "turns", "two more", "finally", "back"),
     ]
 )
 _NO_THING_ZH = re.compile(
@@ -78,7 +81,8 @@ _NUMBER_EN = (
 )
 _COUNT = re.compile(
     r"(?P<of_zh>\d[\d,.]*|[零一二两三四五六七八九十百千万]+) ?"
-    r"(?P<zh>[个只条名位人句块元岁天次页字台辆周间张件份斤亩米层桌箱节门支双套户组班家度袋棵头吨把口艘架盏筐届](?:[\u4e00-\u9fff](?<![了吧啦啊呢]))?)|"
+    r"(?P<zh>[个只条名位人句块元岁天次页字台辆周间张件份斤亩米层桌箱节门支双套户组班家度袋棵头吨把口艘架盏筐届]"
+    r"(?:[\u4e00-\u9fff](?<![了吧啦啊呢]))?)|"
     rf"(?P<of_en>{_NUMBER_EN}) (?P<en>(?!and |or |to |on |in |at |of |a\.?m|p\.?m|now|these|is |are )[a-z]{{2,}})|"
     rf"(?P<before>(?<![a-z])(?!to|at|by|for|from|on|in|of|is|are|the|up|about|over|under|only|just|than|until|till|and|or|"
     rf"day|each|it)[a-z]{{3,}}) (?P<behind>{_NUMBER_EN})(?![a-z])"

@@ -16,7 +16,8 @@ _WHEN_YOU = re.compile(r"^(?:when|whenever|if) (?:you|we|i)(?:'re|'m| )")
 _CHANGE_OF_ONE = re.compile(r"(?:请|麻烦你?|帮我|帮忙|给我|替我|你|先|[,，\s])*[把将]")
 _WANTS = re.compile(
     r"(?<![a-z])(?:i(?:'d| would)? (?:never |always |just |really |only |ever |don't |do not ){0,2}"
-    r"(?:like|want|need|prefer|rather)|(?<!you )(?<!i )should|must|"
+    r"(?:like|want|need|prefer|rather)|would (?:you|u) mind (?:(?:please|not|always|never|just) )*[a-z]+ing|"
+    r"(?<!you )(?<!i )should|must|"
     r"you(?:'ll| will)? [a-z]+(?: for| with)?(?: me| us)? (?:needs?|gets?|goes|starts?|ends?|has to|have to|"
     r"is to|are to))"
     r"(?![a-z])"
@@ -135,7 +136,7 @@ def directs(clause: str) -> bool:
         if _ASKS_LEAVE.search(clause):
             return False
         return has("request", clause) or (has("request_verb", clause) and bare)
-    return starts("imperative", body) or _WANTS.search(body) is not None or _orders(body)
+    return starts("imperative", body) or _WANTS.search(clause) is not None or _orders(body)
 
 
 def _orders(body: str) -> bool:

@@ -73,6 +73,15 @@ _LIGHT = frozenset(
     ]
 )
 _CHILDREN = frozenset({"son", "daughter"})
+_FIELDS: Final = {
+    "work.role": frozenset({"job"}),
+    "work.employer": frozenset({"job"}),
+    "work.place": frozenset({"office"}),
+    "home.city": frozenset({"home"}),
+    "routine.commute": frozenset({"commute"}),
+    "tool.car": frozenset({"drive"}),
+    "tool.phone": frozenset({"phone"}),
+}
 _HALF = 0.5
 _STRANGE = 0.6
 _CLOSE = 0.5
@@ -81,7 +90,9 @@ _HEAD = 2
 _MANY = 2  # so many words, or parts of life, in common are as good as more
 
 
-def features(said: str, content: str, value: str, cosine: float, *, pointed: bool = False) -> dict[str, float]:
+def features(
+    said: str, content: str, value: str, cosine: float, *, pointed: bool = False, key: str | None = None
+) -> dict[str, float]:
     """Return what speaks for and against one statement taking the place of a memory, each in [-1, 1].
 
     Args:
@@ -89,12 +100,14 @@ def features(said: str, content: str, value: str, cosine: float, *, pointed: boo
         content: what the memory says.
         value: the value of the memory; where it is the whole content it names nothing apart.
         cosine: of the vectors of the two texts.
+        key: of the memory: it says which part of life that is about where its words do not.
         pointed: the memory rests on what was said just before, so that "it" is its thing.
     """
     later, older = plain(said), plain(content)
     old_words = plain(value)
     named = old_words != older
     new, known = signs_of(later), signs_of(older)
+    fields = known.fields | _FIELDS.get(key or "", frozenset())
     old = share(old_words, later) if named else 0.0
     thing = _words(older) - (_words(old_words) if named else frozenset())
     anchor, foreign, of_old = _things(new, known, older, old_words if named else "")
@@ -119,7 +132,7 @@ def features(said: str, content: str, value: str, cosine: float, *, pointed: boo
         "another": bool(differs),
         "repeated": bool(equal),
         "unlike": bool(before) and not differs and old < _HALF,
-        "fields": min(1.0, len(new.fields & known.fields) / _MANY),
+        "fields": min(1.0, len(new.fields & fields) / _MANY),
         "foreign": foreign,
         "others": _others(new) - _family(_others(known)) != frozenset(),
         "told": bool(cues & {"changed", "now", "gone", "renamed"}),

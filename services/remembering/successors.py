@@ -7,9 +7,11 @@ are as likely, it is nothing. The same is asked of a claim that met nothing unde
 
 from events.model import Assertion, Candidate, Kind, MemoryBody
 from services.extraction.remarks import is_remark, value_in
+from services.extraction.signs import signs_of
 from services.extraction.vocabulary import vocabulary
 from services.extraction.wording import is_chinese
 from services.governance.audience import EVERYWHERE
+from services.governance.folding import plain
 from services.governance.gates.conflict import rivals
 from services.governance.policy import SuccessionPolicy
 from services.governance.view import Living, View
@@ -26,7 +28,9 @@ def may_succeed(candidate: Candidate, body: MemoryBody, policy: SuccessionPolicy
     if not _comparable(candidate, body):
         return False
     if tells(candidate.content):
-        onwards = features(_told(candidate), body.content, body.value, _CERTAIN, pointed=is_remark(candidate))
+        onwards = features(
+            _told(candidate, body), body.content, body.value, _CERTAIN, pointed=is_remark(candidate), key=body.key
+        )
         if likelihood(onwards, policy.weights) >= policy.threshold:
             return True
     if is_remark(candidate) or not tells(body.content):
@@ -74,17 +78,20 @@ def _chance(candidate: Candidate, living: Living, cosine: float, view: View) -> 
         return 0.0
     weights = view.policy.succession.weights
     if living.occurred_at < now:
-        said, pointed = _told(candidate), is_remark(candidate) and _just_said(body, view)
-        return likelihood(features(said, body.content, body.value, cosine, pointed=pointed), weights)
+        said, pointed = _told(candidate, body), is_remark(candidate) and _just_said(body, view)
+        return likelihood(features(said, body.content, body.value, cosine, pointed=pointed, key=body.key), weights)
     if is_remark(candidate):
         return 0.0
     return likelihood(features(body.content, candidate.content, candidate.value, cosine), weights)
 
 
-def _told(candidate: Candidate) -> str:
-    """Return what a candidate says, as a change that has come about where it is one: a claim leaves 了 out."""
-    come = candidate.correction and not is_remark(candidate) and is_chinese(candidate.content)
-    return f"{candidate.content}了" if come else candidate.content
+def _told(candidate: Candidate, body: MemoryBody) -> str:
+    """Return what a candidate says, with the 了 that claims drop where it tells of a change of the memory's thing."""
+    said = plain(candidate.content)
+    if not candidate.correction or is_remark(candidate) or not is_chinese(said):
+        return candidate.content
+    named = any(each.thing is not None and each.thing in plain(body.content) for each in signs_of(said).telling)
+    return f"{candidate.content}了" if named else candidate.content
 
 
 def _just_said(body: MemoryBody, view: View) -> bool:

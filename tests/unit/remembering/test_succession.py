@@ -62,6 +62,10 @@ CHANGES = [
     ("boss is Ingrid", "Ingrid", "Ingrid left and Tomasz took over"),
     ("the project code name is Falcon", "Falcon", "they renamed Falcon to Kestrel"),
     ("组的 daily sync 在 Zoom 上开", "Zoom", "这周起 daily sync 全搬到 Teams 了"),
+    ("我们民宿有六间房", "我们民宿有六间房", "扩建完了，现在十间房"),
+    ("我管着三条产线", "我管着三条产线", "现在管四条产线了"),
+    ("My tearoom seats 40", "My tearoom seats 40", "we knocked the wall through, it seats 56 now"),
+    ("I keep twelve hives", "I keep twelve hives", "I'm down to nine hives"),
 ]
 STAYS = [
     ("手机是红米的", "红米", "我妈换了个一加"),  # another person's
@@ -72,6 +76,8 @@ STAYS = [
     ("上班坐地铁", "地铁", "要是以后上班改骑车就好了"),  # a wish
     ("上班坐地铁", "地铁", "现在上班改骑车好吗？"),  # a question
     ("数据库是 MySQL", "MySQL", "缓存现在换成 Redis 了"),
+    ("我们民宿有六间房", "我们民宿有六间房", "隔壁那家现在十间房了"),
+    ("I keep twelve hives", "I keep twelve hives", "my uncle keeps nine hives now"),
     ("the kitchen budget is 8k", "8k", "my sister's kitchen budget is 11k now"),
     ("works at Halden as an analyst", "Halden", "my husband left Halden, he's at Norvik now"),
     ("the quarterly review is on the 12th", "the 12th", "the dentist has moved to the 14th"),
@@ -191,3 +197,30 @@ def test_any_text_can_be_compared(said: str, content: str, cosine: float) -> Non
     found = features(said, content, content, cosine)
     assert 0 <= likelihood(found, POLICY.weights) <= 1
     assert thousandths(likelihood(found, POLICY.weights)) <= thousandths(1.0)
+
+
+@pytest.mark.parametrize(
+    ("said", "old", "now"),
+    [
+        ("又招了两个，现在九个伙计了", "我们面馆一共七个伙计", "我们面馆一共九个伙计"),
+        ("说岔了，320 是去年的数，现在一个班 410 件", "喷漆线一个班出 320 件", "喷漆线一个班出 410 件"),
+        ("we knocked the wall through, it seats 56 now", "My tearoom seats 40", "My tearoom seats 56"),
+    ],
+)
+def test_a_count_takes_the_place_of_the_old_one_in_its_sentence(said: str, old: str, now: str) -> None:
+    """What is counted the same is counted anew: nothing else of the sentence has changed."""
+    assert value_in(said, old, old).content == now
+
+
+def test_what_points_at_nothing_named_means_what_was_just_said() -> None:
+    """A bare "it's moved to Thursdays" changes the memory of the turn before, and none from further back."""
+    lesson = known("piano lesson is on Mondays", "Mondays")
+    said = a_message("It's moved to Thursdays.")
+    for before, changed in ((lesson.claim.evidence[0].message_id, True), (said.message_id, False)):
+        earlier = said.model_copy(update={"message_id": before})
+        turn = a_turn(said).model_copy(update={"before": (earlier,)})
+        remarks = extract(turn).remarks
+        alike = {each.content: {lesson.memory_id: CLOSE - 0.1} for each in remarks}
+        view = a_view(turn, lesson).model_copy(update={"alike": alike})
+        decisions = decide(dict.fromkeys(remarks, PRIVATE), view, [], lambda: NEW)
+        assert bool(replaced(decisions)) is changed
