@@ -40,13 +40,19 @@ def standing_wishes(message: Message, text: Text) -> list[StandingWish]:
     """
     found = []
     for sentence in sentences(own_words(text)):
-        if sentence.asks or has("reported", sentence.text[:_OPENING]) or of_another(sentence.text):
+        if _asks(sentence, text) or has("reported", sentence.text[:_OPENING]) or of_another(sentence.text):
             continue
         for lifts in (False, True):
             if _may_wish(sentence.text, lifts=lifts) and (wish := _wish(message, text, sentence, lifts=lifts)):
                 found.append(wish)
                 break
     return found
+
+
+def _asks(sentence: Sentence, text: Text) -> bool:
+    """Say whether a sentence asks; what one eats, 我吃什么, is named by a question and none without its mark."""
+    named = sentence.text.endswith("什么") and text.folded[sentence.end : sentence.end + 1] != "?"
+    return sentence.asks and not named
 
 
 def _may_wish(whole: str, *, lifts: bool) -> bool:

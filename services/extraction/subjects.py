@@ -1,6 +1,7 @@
 """Which topics of the vocabulary a text, or a memory under its key, is about."""
 
 import re
+from collections.abc import Iterable
 from functools import lru_cache
 
 from events.model import Kind
@@ -53,8 +54,19 @@ def _topics(folded: str) -> frozenset[str]:
 
 
 def _parts(folded: str) -> frozenset[str]:
-    named = {_head(name) for name, pattern in _key_names().items() if pattern.search(folded)}
-    return frozenset(named | {name for name, pattern in _parts_of_life().items() if pattern.search(folded)}) - {""}
+    lives = {name: [m.span() for m in pattern.finditer(folded)] for name, pattern in _parts_of_life().items()}
+    wider = [span for spans in lives.values() for span in spans]
+    named = {
+        _head(name)
+        for name, pattern in _key_names().items()
+        if any(not _within(m.span(), wider) for m in pattern.finditer(folded))
+    }
+    return frozenset(named | {name for name, spans in lives.items() if spans}) - {""}
+
+
+def _within(one: tuple[int, int], wider: Iterable[tuple[int, int]]) -> bool:
+    """Say whether a name is only a piece of a longer one: the phone of "phone number"."""
+    return any(start <= one[0] and one[1] <= end and end - start > one[1] - one[0] for start, end in wider)
 
 
 def _head(key: str) -> str:

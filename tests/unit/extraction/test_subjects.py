@@ -67,6 +67,8 @@ def test_another_sense_of_the_verb_shares_nothing(description: str, said: str) -
         ("我的健康", "我是医生"),
         ("我的车", "我家住在车站旁边"),
         ("我的车", "我喜欢骑自行车"),
+        ("我的手机号", "我换了新手机，是折叠屏"),
+        ("my phone number", "My phone is a foldable one"),
     ],
 )
 def test_where_one_works_and_what_only_sounds_alike_is_another_subject(description: str, said: str) -> None:
