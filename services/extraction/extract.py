@@ -44,7 +44,7 @@ from services.extraction.standing import standing_wishes
 from services.extraction.statements import match_statements
 from services.extraction.use import with_uses
 from services.extraction.vocabulary import default_scope, holds_several, sensitivity_of, topics
-from services.extraction.wishes import suppressions
+from services.extraction.wishes import beside, suppressions
 from services.extraction.wording import without_emoji
 
 EXTRACTOR = "rules/1"
@@ -79,7 +79,7 @@ def extract(turn: Turn, sense: Sense | None = None) -> Extraction:
                 text = normalise(message.content)
                 asked = standing_wishes(message, text)
                 standing += asked
-                unsaid = _unsaid(suppressions(message, text), asked)
+                unsaid = beside(asked, suppressions(message, text))
                 wishes += unsaid
                 said = _of_message(turn, message, text, None if unsaid or asked else sense)
                 candidates += [each for each in said if not any(_says(wish, each) for wish in asked if wish.lifts)]
@@ -95,17 +95,6 @@ def extract(turn: Turn, sense: Sense | None = None) -> Extraction:
 def _says(wish: StandingWish, candidate: Candidate) -> bool:
     """Say whether a candidate rests on the words of a wish about what to remember, which is no claim."""
     return any(each.start < wish.evidence.end and wish.evidence.start < each.end for each in candidate.evidence)
-
-
-def _unsaid(found: Iterable[Suppression], asked: Iterable[StandingWish]) -> list[Suppression]:
-    """Let what is said for good cover its sentence alone: of the rest it is its topic that decides."""
-    spans = [wish.evidence for wish in asked if not wish.lifts]
-    alone = [each for each in found if not any(_within(each.evidence, span) for span in spans)]
-    return [*alone, *(Suppression(evidence=span, covers=()) for span in spans)]
-
-
-def _within(one: Evidence, other: Evidence) -> bool:
-    return other.start <= one.start and one.end <= other.end
 
 
 def _of_message(turn: Turn, message: Message, text: Text, sense: Sense | None) -> list[Candidate]:

@@ -1,8 +1,9 @@
 """What the person said not to remember: the wish, and the words it covers."""
 
 import re
+from collections.abc import Iterable
 
-from events.model import Evidence, Message, Suppression
+from events.model import Evidence, Message, StandingWish, Suppression
 from services.extraction.cues import lexicon
 from services.extraction.material import dictated
 from services.extraction.normalise import Text
@@ -43,6 +44,20 @@ def suppressions(message: Message, text: Text) -> list[Suppression]:
         covers = tuple(_pointer(message, text, a, b) for a, b in spans if a < b)
         found.append(Suppression(evidence=_pointer(message, text, start, end), covers=covers))
     return found
+
+
+def beside(asked: Iterable[StandingWish], found: Iterable[Suppression]) -> list[Suppression]:
+    """Return what is not to be remembered of a message; what is said for good covers its sentence alone.
+
+    Of the rest it is the topic of such a wish that decides.
+    """
+    spans = [wish.evidence for wish in asked if not wish.lifts]
+    alone = [each for each in found if not any(_within(each.evidence, span) for span in spans)]
+    return [*alone, *(Suppression(evidence=span, covers=()) for span in spans)]
+
+
+def _within(one: Evidence, other: Evidence) -> bool:
+    return other.start <= one.start and one.end <= other.end
 
 
 def _sentence_before(folded: str, start: int) -> int:

@@ -34,8 +34,10 @@ _FIRST = re.compile(
     r"[\u3000-\u30ff\u3400-\u9fff\uf900-\ufaff\uff00-\uffef]|[^\s\u3000-\u30ff\u3400-\u9fff\uff00-\uffef]+"
 )
 _TAIL_ZH = re.compile(r"([\u3400-\u9fff]{1,2})[。！!]")
+_ONE = re.compile(r"[\u4e00-\u9fff][。！!]?")
 _TAIL_EN = re.compile(r"([A-Z][\w'’-]*(?: [A-Z][\w'’-]*)?)[.!](?:\s|$)")
 _NAME_ENDS = re.compile(r"(?:^|[^.])\s[A-Z][\w'’-]*$")
+_SHORT = 8  # columns from which on a line may be a statement
 _SMALL = 24  # columns of a wrapped line before a small letter
 _MARKED, _UNMARKED = 28, 56  # … before any other word, where sentences have their marks, and where they have none
 
@@ -119,7 +121,8 @@ def _goes_on(line: _Line, following: _Line, widest: int, *, joined: bool, stops:
         return awaits_a_name(line.text)
     folded, after = line.text.lower(), following.text.lower()
     own = _begins("begins", after)
-    if comma or _ends("open", folded) or _begins("bound", after) or (_ends("likely", folded) and not own):
+    rest = _begins("bound", after) or (line.chinese and line.width >= _SHORT and _is_rest(after))
+    if comma or rest or _ends("open", folded) or (_ends("likely", folded) and not own):
         return True
     if line.width + 1 + _first_width(following.text) <= widest:  # the next word had room, so that nobody wrapped there
         return False
@@ -128,6 +131,11 @@ def _goes_on(line: _Line, following: _Line, widest: int, *, joined: bool, stops:
         begun = joined or line.chinese or line.text[:1].isupper() or (stops and line.width >= _SMALL)
         return (begun or wide) and not (own and line.width < _MARKED)
     return not own and (wide or (stops and _ends_there(line.text, following.text)))
+
+
+def _is_rest(following: str) -> bool:
+    """Say whether a line is one Chinese character, which no statement is."""
+    return _ONE.fullmatch(following) is not None and not _begins("answers", following)
 
 
 def _ends_there(text: str, following: str) -> bool:

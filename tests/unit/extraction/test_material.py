@@ -71,6 +71,7 @@ def test_sentences_know_whether_they_ask(content: str, expected: list[tuple[str,
 WRITTEN = [
     "帮我写一句话，说我从不吃牛肉。",
     "帮我写一句话：以后别记我的体重。",
+    "我想写一句话：别记我的体重。",
     "帮我写一句话……别记我的体重",
     "帮我写一句话\n别记我的体重",
     "请帮我编一条短信，告诉房东我搬到杭州了。",
