@@ -36,6 +36,7 @@ _VERB_IN_SUBJECT = re.compile(
 _MOVED_TO = re.compile(
     r"(?:migrate|switch|move) ?(?:到|成|去)了?|(?:搬|迁|迁移|转移|挪)(?:到|去|至)了?|换成了?|改用了?|换到了?|切换?到了?"
 )
+_OF_THE_TALK = re.compile(r"的?(?:问题|疑问|答案|意思|想法|看法|感觉|建议|草稿|理解)")  # what is talked about, no thing
 _SHORT_SUBJECT = 8
 _PLACED = re.compile(
     r"在[^,，。]{0,20}?(?:[路街巷弄楼层区县市镇村园站]|大厦|广场|中心|号|附近|旁边|隔壁|对面|门口)(?:[上里边内]|附近|对面)?$"
@@ -142,7 +143,11 @@ def _chinese(
         ends_in_topic = ends_in_topic or (again and _CALLED.search(subject) is not None)
         own = bool(match.group("own")) or project_of(subject, subject) is not None
         own = own or ((owned or again) and ends_in_topic)  # "our project is …, the backend is …"
-        if not subject or _VERB_IN_SUBJECT.search(subject.removeprefix("常去的").removeprefix("的")):
+        if (
+            not subject
+            or _OF_THE_TALK.fullmatch(subject)
+            or _VERB_IN_SUBJECT.search(subject.removeprefix("常去的").removeprefix("的"))
+        ):
             continue
         sort = own and _SET.search(clause.text) is not None
         name = (corrected or _SET.search(clause.text) is not None) and _NAME.fullmatch(subject) is not None

@@ -42,7 +42,7 @@ _NEVER = (
 )
 
 Vector = NDArray[np.float32]
-_LASTING = -0.3  # how like what was kept a plain statement of how things are need be: its form speaks for it
+_LASTING = -0.2  # how like what was kept a plain statement of how things are need be: its form speaks for it
 
 
 class Sense(Protocol):

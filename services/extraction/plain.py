@@ -8,11 +8,12 @@ import re
 from dataclasses import replace
 from functools import lru_cache
 
-from services.extraction.cues import has
+from services.extraction.cues import has, starts
 from services.extraction.lexicon import alternatives, compiled, expand, load
 from services.extraction.segment import Clause, Sentence
 
 DOUBTS = ("uncertain", "hypothetical")  # what is doubtful beside it does not touch a statement
+_TOLD = re.compile(r"(?:那|所以|就)?[你您]")
 _ALONE = re.compile(r"(?:[a-z]+,? )?(?:i|i'm|i've)(?![a-z])|[^,，]{0,4}我(?!们|家|的)")
 
 
@@ -24,6 +25,9 @@ def lasting(sentence: Sentence) -> Sentence | None:
             break
         kept.append(clause)
     if not kept or _own().match(_thing().sub("my thing", kept[0].text.strip())) is None:
+        return None
+    ordered = any(_orders(clause.text) for clause in sentence.clauses[len(kept) :])  # and this is the ground for it
+    if ordered or _task().search(kept[0].text) is not None:
         return None
     start, end = kept[0].start, kept[-1].end
     return replace(sentence, start=start, end=end, text=" ".join(clause.text for clause in kept), clauses=tuple(kept))
@@ -39,9 +43,19 @@ def of_the_moment(folded: str) -> bool:
     return _moment().search(folded) is not None
 
 
+def _orders(clause: str) -> bool:
+    body = clause.strip().removeprefix("so ").removeprefix("please ")
+    return starts("imperative", body) or has("request", clause) or _TOLD.match(body) is not None
+
+
 @lru_cache(maxsize=1)
 def _own() -> re.Pattern[str]:
     return re.compile(expand(alternatives(load("plain.yaml")["own"])))
+
+
+@lru_cache(maxsize=1)
+def _task() -> re.Pattern[str]:
+    return compiled(load("plain.yaml")["task"])
 
 
 @lru_cache(maxsize=1)

@@ -27,6 +27,7 @@ def _read(said: str) -> str | None:
         "我家鱼塘养的是鲈鱼",
         "我做鞋底这一行二十年了",
         "我们 sprint 是两周",
+        "The app I'm building is called Trellis",
     ],
 )
 def test_the_plain_present_of_the_person_is_lasting(said: str) -> None:
@@ -52,10 +53,23 @@ def test_the_plain_present_of_the_person_is_lasting(said: str) -> None:
         "我排队排了一个小时",
         "我们刚吵了一架",
         "这版不错",
+        "My function takes two arguments and returns a list",
+        "My sentence sounds clumsy, make it smoother",
+        "I read your summary",
+        "I run the script and get a traceback",
+        "Our flight boards in ten minutes",
+        "我的光标一直跳",
+        "我运行脚本就报错",
+        "我用的是你给的第二个公式",
+        "我家停电",
+        "I vote for option B",
+        "My money's on the red team",
+        "我选第三个",
+        "我们十二点出发",
     ],
 )
 def test_what_is_so_for_the_moment_is_not(said: str) -> None:
-    """Moods, wants, progress, what is over, and what is said of something else are no lasting state of the person's."""
+    """Moods, wants, progress, what is over, what is worked on and what is said of something else are no lasting state."""
     assert _read(said) is None
 
 
