@@ -1,4 +1,4 @@
-"""Stage 2a: what is not the person's own statement: code, quotes, pasted text, fiction, material to work on."""
+"""Stage 2a: what is not the person's own statement: code, quotes, tables, pasted text, fiction, material to work on."""
 
 import re
 from collections.abc import Iterator
@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from events.marker import injected_spans
 from services.extraction.cues import has, lexicon
 from services.extraction.normalise import Text
+from services.extraction.tables import rows
 from services.extraction.wrapping import FOREIGN_LINE
 
 BLANK = "\ufffc"
@@ -40,7 +41,7 @@ def own_words(text: Text) -> str:
     mask = bytearray(len(text.folded))
     for start, end in _blocks(text.shown):
         mask[start:end] = b"\x01" * (end - start)
-    for start, end in (*_material(text.folded, mask), *dictated(text.folded)):
+    for start, end in (*_material(text.folded, mask), *dictated(text.folded), *rows(text.folded)):
         mask[start:end] = b"\x01" * (end - start)
     for start, end in _quotes(text.folded):
         mask[start:end] = b"\x01" * (end - start)

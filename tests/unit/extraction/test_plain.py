@@ -69,7 +69,7 @@ def test_the_plain_present_of_the_person_is_lasting(said: str) -> None:
     ],
 )
 def test_what_is_so_for_the_moment_is_not(said: str) -> None:
-    """Moods, wants, progress, what is over, what is worked on and what is said of something else are no lasting state."""
+    """Moods, wants, progress, what is over, what is worked on and what is said of something else are not lasting."""
     assert _read(said) is None
 
 
