@@ -66,14 +66,16 @@ def _quotes(folded: str) -> Iterator[tuple[int, int]]:
     """Yield quotes that are sentences or follow a request to work on them; names and values in quotes stay."""
     for quote in _QUOTES.finditer(folded):
         inside = quote.group()[1:-1]
-        begin = max((m.end() for m in _BREAK.finditer(folded, max(0, quote.start() - 80), quote.start())), default=0)
-        before = folded[max(begin, quote.start() - 80) : quote.start()]
+        ahead = len(folded[: quote.start()].rstrip())  # a quote on a line of its own belongs to what announces it
+        begin = max((m.end() for m in _BREAK.finditer(folded, max(0, ahead - 80), ahead)), default=0)
+        before = folded[max(begin, ahead - 80) : ahead]
         after = folded[quote.end() : quote.end() + _AFTER]
         request = (has("process", before) or _WORK_ON.match(after) is not None) and not has("standing", before)
         told = _SHOWN.search(before) is not None or _OWN_SPEECH.match(inside) is not None
         if (
             request
             or (told and _SPEECH.search(inside))
+            or len(_STOP.findall(inside)) > 1  # nobody states several sentences of their own in quotes
             or (len(inside) > _NAME and _SENTENCE_INSIDE.search(inside) and _SPEECH.search(inside))
         ):
             yield quote.start() + 1, quote.end() - 1

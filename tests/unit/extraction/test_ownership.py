@@ -34,6 +34,8 @@ def test_what_the_person_has_is_theirs(content: str, value: str) -> None:
         ("I make about 200 candles a month", None),
         ("I make 60k a year", "finance"),
         ("I make $25 an hour", "finance"),
+        ("We still owe the builder nine thousand", "finance"),
+        ("我还欠信用社两万", "finance"),
         ("I make 3 thousand a month", "finance"),
     ],
 )
