@@ -30,6 +30,12 @@ _PRAISE = re.compile(
     r"(?:looks?|works?) (?:good|great|fine|nice|well)|(?:perfect|great|nice|good)(?![a-z])).*$",
     re.IGNORECASE,
 )
+_EXCEPTION = re.compile(
+    r"(?<![a-z])(?:is|are) (?:the (?:one |only |sole )?exceptions?|(?:fine|ok|okay|allowed) though|exempt)(?![a-z])|"
+    r"^(?:the )?(?:only |one |sole )?exceptions?(?: to (?:that|this|it))?(?: is| are|:)|^(?:except|apart from|"
+    r"other than|save for) (?!that|this|it)|"
+    r"(?:除外|例外|不算在内|不受限)(?:[,，。了哈]|$)|^(?:只有|就|唯独|除了)[^,，。]{1,16}(?:可以|例外|不用管|不限|行)"
+)
 _BEFORE = 120  # characters of the sentence that an order points back to
 _TASTE = "taste."
 _OPENING = 200  # characters in which a message takes back what was said before it
@@ -87,6 +93,15 @@ def with_object(proposal: Proposal, sentence: Sentence, before: Sentence | None,
     content = short(f"{named}: {proposal.content}")
     value = content if proposal.value == proposal.content else named
     return replace(proposal, content=content, value=short(value), start=before.start)
+
+
+def with_exception(said: Sequence[Proposal], sentence: Sentence, text: Text) -> Proposal | None:
+    """Return the wish said last with the exception that a sentence makes of it: "the vet is the one exception"."""
+    last = said[-1] if said else None
+    if last is None or last.frame != "rule" or last.ephemeral or _EXCEPTION.search(sentence.text) is None:
+        return None
+    shown = text.shown[sentence.start : sentence.end].strip()
+    return replace(last, content=short(f"{last.content}; {shown}"), end=max(last.end, sentence.end))
 
 
 def with_recalled(proposal: Proposal, before: Sequence[Proposal]) -> Proposal | None:

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from events.model import Kind
 from services.extraction.cues import has
 from services.extraction.normalise import Text
-from services.extraction.plain import DOUBTS, lasting, of_things
+from services.extraction.plain import BESIDE, lasting, of_things
 from services.extraction.proposal import Proposal
 from services.extraction.segment import Sentence
 from services.extraction.vocabulary import sensitivity_of
@@ -126,7 +126,7 @@ def may_be_kept(sentence: Sentence) -> bool:
 def match_exemplars(sentence: Sentence, text: Text, sense: Sense) -> list[Proposal]:
     """Return the sentence as a claim where it is like what was worth keeping, or what of it is plainly lasting."""
     plain = lasting(sentence)
-    if plain is not None and any(has(cue, sentence.text) for cue in DOUBTS):
+    if plain is not None and any(has(cue, sentence.text) for cue in BESIDE):
         sentence = plain
     if not may_be_kept(sentence):
         return []

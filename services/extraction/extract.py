@@ -17,7 +17,14 @@ from events.model import (
     Turn,
     TurnStatus,
 )
-from services.extraction.anaphora import names_nothing, orders_it, with_antecedent, with_object, with_recalled
+from services.extraction.anaphora import (
+    names_nothing,
+    orders_it,
+    with_antecedent,
+    with_exception,
+    with_object,
+    with_recalled,
+)
 from services.extraction.attributes import match_attributes
 from services.extraction.changes import match_changes
 from services.extraction.colouring import class_of, coloured, only_standing
@@ -81,7 +88,7 @@ def extract(turn: Turn, sense: Sense | None = None) -> Extraction:
                 standing += asked
                 unsaid = beside(asked, suppressions(message, text))
                 wishes += unsaid
-                said = _of_message(turn, message, text, None if unsaid or asked else sense)
+                said = _of_message(turn, message, text, None if asked else sense)
                 candidates += [each for each in said if not any(_says(wish, each) for wish in asked if wish.lifts)]
     found = distinct(candidates)
     return Extraction(
@@ -128,7 +135,9 @@ def _of_message(turn: Turn, message: Message, text: Text, sense: Sense | None) -
                 whole = with_recalled(proposal, before)
             more += [] if whole is None else [Said(index, whole)]
         more += [Said(index, each) for each in felt]
-        said = corrected(said, more, index, read, text)
+        found = any(each.proposal.frame != "exemplar" for each in more)
+        whole = None if found else with_exception([each.proposal for each in said], sentence, text)
+        said = corrected(said, more, index, read, text) if whole is None else [*said[:-1], Said(said[-1].index, whole)]
         named = topics(sentence.text)
         earlier = proposals[0].key.rpartition(".")[0] if proposals and proposals[0].key else None
         if earlier in {None, "", "taste"} and named:

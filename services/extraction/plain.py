@@ -12,7 +12,11 @@ from services.extraction.cues import has, starts
 from services.extraction.lexicon import alternatives, compiled, expand, load
 from services.extraction.segment import Clause, Sentence
 
-DOUBTS = ("uncertain", "hypothetical")  # what is doubtful beside it does not touch a statement
+BESIDE = (
+    "uncertain",
+    "hypothetical",
+    "forget_not",
+)  # what is doubtful, or not to be kept, does not touch what stands before
 _TOLD = re.compile(r"(?:那|所以|就)?[你您]")
 _ALONE = re.compile(r"(?:[a-z]+,? )?(?:i|i'm|i've)(?![a-z])|[^,，]{0,4}我(?!们|家|的)")
 
@@ -21,7 +25,7 @@ def lasting(sentence: Sentence) -> Sentence | None:
     """Return the clauses with which a sentence says how things of the person's are for good; None where it does not."""
     kept: list[Clause] = []
     for clause in sentence.clauses:
-        if of_the_moment(_thing().sub("my thing", clause.text.strip())) or any(has(cue, clause.text) for cue in DOUBTS):
+        if of_the_moment(_thing().sub("my thing", clause.text.strip())) or any(has(cue, clause.text) for cue in BESIDE):
             break
         kept.append(clause)
     if not kept or _own().match(_thing().sub("my thing", kept[0].text.strip())) is None:
@@ -45,7 +49,8 @@ def of_the_moment(folded: str) -> bool:
 
 def _orders(clause: str) -> bool:
     body = clause.strip().removeprefix("so ").removeprefix("please ")
-    return starts("imperative", body) or has("request", clause) or _TOLD.match(body) is not None
+    told = starts("imperative", body) or has("request", clause) or _TOLD.match(body) is not None
+    return told and not has("forget_not", clause)
 
 
 @lru_cache(maxsize=1)

@@ -16,6 +16,13 @@ _ADDRESS = re.compile(  # how one wants to be called is wanted for good, also as
     r"(?:call|address) me (?!an? |when|back|later|at|on|if|tomorrow|today|tonight|in )|"
     r"(?:叫|喊|称呼)我(?!起床|一声|的|什么)"
 )
+_TO_KEEP = re.compile(
+    r"(?:(?:hey|hi|and|also|so|oh|please),? )*(?:can|could|would|will) you (?:please |just )*"
+    r"(?:remember|keep in mind|bear in mind|make a note|keep a note|note down|save|store) "
+    r"(?:of |down |this: |that |for me )*(?!to |when |what |who |how |where |which |why |if |whether |me |us |"
+    r"our (?!\w+ is )|the (?:time|day) (?:we|i|you) |it$|this$|that$)|"
+    r"(?:能|可以|麻烦你?)(?:不能)?(?:帮我|给我|替我)(?:记|存)(?:一?下|住|着)[,，:：].{4,}"
+)
 _LONGEST = 600
 
 
@@ -119,6 +126,8 @@ def _clauses(text: str, offset: int) -> list[Clause]:
 def _asks(text: str, mark: str) -> bool:
     if has("polite", text) and (has("standing", text) or _ADDRESS.search(text)):
         return False  # a polite request for good is a wish, not a question
+    if _TO_KEEP.match(text.strip()):
+        return False  # "can you remember that …?" asks for nothing but that
     if any(char in "?？" for char in mark) or _PARTICLE.search(text):
         return True
     return starts("interrogative_start", text.strip())

@@ -1,5 +1,7 @@
 """Stage 4e: what no frame knows but must not be lost: what the person asked to remember, and sensitive statements."""
 
+import re
+
 from events.model import Kind
 from services.extraction.cues import has
 from services.extraction.normalise import Text
@@ -11,7 +13,7 @@ from services.extraction.wording import is_chinese, short, tidy_span
 
 _OPENING = 8  # a request to remember before this offset opens the sentence
 _SHORTEST = 2
-_FIRST = 3  # "Remember: no meetings before ten" is told to the assistant
+_LEAD = re.compile(r"(?:(?:just|also|and|so|oh|ok(?:ay)?|now|hey|hi|well|btw|by the way)[ ,]*)*[\s\"'“]{0,3}")
 _SELF = ("我", " i ", " i'", " my ", " we ", " we'", " our ")
 
 
@@ -21,12 +23,13 @@ def match_statements(sentence: Sentence, text: Text) -> list[Proposal]:
     sensitive = sensitivity_of(sentence.text)
     mine = any(word in f" {sentence.text} " for word in _SELF)
     about_self = mine and not has("third", sentence.text[:6])
-    told = asked is not None and (
-        mine or is_chinese(sentence.text) or "please" in sentence.text or asked.start() < _FIRST
-    )
+    opening = asked is not None and _LEAD.fullmatch(sentence.text, 0, asked.start()) is not None
+    told = asked is not None and (mine or opening or is_chinese(sentence.text) or "please" in sentence.text)
     if not told and not (sensitive and about_self):
         return []
-    start, end = tidy_span(sentence.text, asked.end() if asked and asked.start() < _OPENING else 0, len(sentence.text))
+    start, end = tidy_span(
+        sentence.text, asked.end() if asked and (opening or asked.start() < _OPENING) else 0, len(sentence.text)
+    )
     if end - start < _SHORTEST:
         return []
     shown = text.shown[sentence.start + start : sentence.start + end]

@@ -18,6 +18,12 @@ _PRONOUN_ONLY = re.compile(
     r"any of this|but|,|，|:|：|。|\.|\s|你|就|吧)*$"
 )
 
+_OWN_CLAUSE = re.compile(  # "I run a tearoom, but what it makes …", …，具体哪栋楼…
+    r"[,，;；]\s*(?P<own>(?:不过|但是?|只是|就是|至于|具体|but |just |only |though )[^,，;；]{2,})$"
+)
+_HOW_MUCH = re.compile(r"多少|几|数|金额|how (?:much|many|old)|number|figure|amount|exact")
+_COUNTED = re.compile(r"[\d一二两三四五六七八九十百千万]")
+
 
 def suppressions(message: Message, text: Text) -> list[Suppression]:
     """Return what a message asks not to remember.
@@ -37,7 +43,7 @@ def suppressions(message: Message, text: Text) -> list[Suppression]:
         if _PRONOUN_ONLY.match(after):
             before = _BEFORE.search(text.folded, 0, start)
             said = before is not None and not _ANAPHOR.match(before.group().strip(_LEFT))
-            begin = before.start() if before and said else _sentence_before(text.folded, start)
+            begin = _named_at(before) if before and said else _sentence_before(text.folded, start)
             spans = [(begin, start)]
         else:
             spans = [(end, paragraph)]
@@ -58,6 +64,17 @@ def beside(asked: Iterable[StandingWish], found: Iterable[Suppression]) -> list[
 
 def _within(one: Evidence, other: Evidence) -> bool:
     return other.start <= one.start and one.end <= other.end
+
+
+def _named_at(before: re.Match[str]) -> int:
+    """Return where that begins which is not to be remembered: the clause of the wish, where that names it itself.
+
+    A number that was said before is meant by "but not how much it is".
+    """
+    named = _OWN_CLAUSE.search(before.group())
+    if named is None or (_HOW_MUCH.search(named["own"]) and _COUNTED.search(before.group(), 0, named.start())):
+        return before.start()
+    return before.start() + named.start("own")
 
 
 def _sentence_before(folded: str, start: int) -> int:
