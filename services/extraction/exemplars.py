@@ -16,17 +16,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from events.model import Kind
+from services.extraction.about import key_of, topic_of
 from services.extraction.cues import has
 from services.extraction.normalise import Text
 from services.extraction.plain import BESIDE, lasting, of_things
 from services.extraction.proposal import Proposal
 from services.extraction.segment import Sentence
-from services.extraction.vocabulary import sensitivity_of
+from services.extraction.vocabulary import respect, sensitivity_of, topics
 from services.extraction.wording import short, tidy_span
 
 DATA: Final = "exemplars.npz"
 _SHORTEST, _LONGEST = 4, 160
 _OPENING = 30
+_LOOSE = frozenset({"choice", "order", "hours", "day", "duration", "budget", "limit"})  # alone they say too little
 # what other stages know to be no lasting statement of the person, however much it is worded like one
 _NEVER = (
     "once",
@@ -139,15 +141,27 @@ def match_exemplars(sentence: Sentence, text: Text, sense: Sense) -> list[Propos
         kind = Kind.FACT
     start, end = tidy_span(sentence.text, 0, len(sentence.text))
     shown = short(text.shown[sentence.start + start : sentence.start + end])
+    told = [clause for clause in sentence.clauses if clause.end > sentence.start + start]  # without "once more:"
+    key, value = _ruled(sentence, text) if kind is Kind.PREFERENCE and len(told) == 1 else (None, None)
+    value = value or shown
     return [
         Proposal(
             frame="exemplar",
             kind=kind,
-            key=None,
-            value=shown,
+            key=key,
+            value=value,
             content=shown,
             start=sentence.start + start,
             end=sentence.start + end,
             features=frozenset({"exemplar"}),
         )
     ]
+
+
+def _ruled(sentence: Sentence, text: Text) -> tuple[str | None, str | None]:
+    """Return key and value of a wish that says in which respect it rules what, so that it meets others of it."""
+    named, ruled = topics(sentence.text), respect(sentence.text, without=_LOOSE)
+    if len(named) != 1 or ruled is None:
+        return None, None
+    key = key_of(topic_of(named, ruled, sentence.text), ruled, sentence.text, negative=False)
+    return key, text.shown[sentence.start + ruled.start : sentence.start + ruled.end] if key else None

@@ -57,3 +57,16 @@ def test_examples_of_another_model_judge_nothing() -> None:
     """Vectors of two models never mix: without examples of its own model a sentence is not judged."""
     other = Exemplars("another", "0", np.zeros((1, 384), np.float32), np.zeros((1, 2), np.float32), 1.0, 0.5)
     assert sense_of(Embedder(), other) is None
+
+
+@pytest.mark.parametrize("said", ["报价单上的价要不含税的。", "再说一遍，报价单上的价要不含税的。"])
+def test_a_wish_judged_by_example_is_compared_by_what_it_rules(said: str) -> None:
+    """A wish that rules one respect of one thing has its key, like any other wish that does."""
+
+    def wish(text: str, *, lasting: bool = False) -> Kind | None:
+        del text
+        return None if lasting else Kind.PREFERENCE
+
+    (found,) = extract(a_turn(said), wish).candidates
+    (other,) = claims("以后报价单都写不含税价。")
+    assert (found.key, found.value) == (other.key, other.value)
