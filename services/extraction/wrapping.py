@@ -12,6 +12,7 @@ from itertools import pairwise
 
 from services.extraction.abbreviations import awaits_a_name
 from services.extraction.lexicon import alternatives, load
+from services.extraction.tables import rows
 
 FOREIGN_LINE = (
     r"[ \t]*(?:>|[$%#] |\d{4}[-/]\d\d?[-/]\d\d?[ T]\d\d?:\d\d|\[?\d\d:\d\d:\d\d|[{}\[\]<]|"
@@ -81,11 +82,13 @@ def soft_breaks(content: str) -> dict[int, tuple[int, str]]:
 def _lines(content: str) -> Iterator[_Line]:
     fenced = False
     start = 0
+    tables = list(rows(content))
     for piece in content.split("\n"):
         text = piece.strip()
         at = start + len(piece) - len(piece.lstrip())
         marks = len(_FENCE.findall(piece))
         alone = fenced or marks > 0 or not text or _ALONE.match(piece.rstrip()) is not None
+        alone |= any(first <= start < last for first, last in tables)
         fenced ^= marks % 2 == 1
         item, speaker = (pattern.match(piece) is not None for pattern in (_ITEM, _SPEAKER))
         yield _Line(at, at + len(text), text, alone, item, speaker)

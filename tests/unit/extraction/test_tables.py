@@ -24,11 +24,12 @@ def test_rows_of_one_shape_are_no_statement(table: str) -> None:
 
 
 @pytest.mark.parametrize("table", TABLES)
-@pytest.mark.parametrize("said", ["以后出货单都按库位排序。", "Always sort stock lists by shelf."])
+@pytest.mark.parametrize(
+    "said", ["以后出货单都按库位排序。", "插一句，以后出货单都按库位排序", "Always sort stock lists by shelf."]
+)
 def test_what_is_said_between_rows_is_a_statement(table: str, said: str) -> None:
     words = own_words(normalise(f"{table}\n{said}\n{table}"))
-    assert normalise(said).folded in words
-    assert words.count(BLANK) >= 2 * table.count("\n")
+    assert words.strip(f"{BLANK}\n") == normalise(said).folded
 
 
 @pytest.mark.parametrize(
