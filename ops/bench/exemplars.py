@@ -27,7 +27,19 @@ from services.extraction.segment import sentences
 
 ROOT: Final = Path(__file__).parents[2]
 BLIND: Final = frozenset(
-    f"{name}.jsonl" for name in ("sixth", "seventh", "eighth", "ninth", "tenth", "eleventh", "twelfth")
+    f"{name}.jsonl"
+    for name in (
+        "sixth",
+        "seventh",
+        "eighth",
+        "ninth",
+        "tenth",
+        "eleventh",
+        "twelfth",
+        "thirteenth",
+        "fourteenth",
+        "fifteenth",
+    )
 )
 WIDTH: Final = 1.5
 RIDGE: Final = 0.3

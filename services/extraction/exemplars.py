@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from hashlib import sha256
 from importlib.resources import files
 from io import BytesIO
-from typing import Final, Protocol
+from typing import Final, Literal, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -44,13 +44,17 @@ _NEVER = (
 )
 
 Vector = NDArray[np.float32]
-_LASTING = -0.2  # how like what was kept a plain statement of how things are need be: its form speaks for it
+Form = Literal["stated", "lasting", "ordered"]
+"""A sentence as any; a plain statement of how things are; an order that no word makes a standing one."""
+
+_LASTING = -0.2  # how like what was kept a plain statement need be: its form speaks for it
+_ORDERED = 0.8  # … an order: most are for now
 
 
 class Sense(Protocol):
-    """Judges a sentence by example; one that is `lasting` by its form need not be as like what was worth keeping."""
+    """Judges a sentence by example: how like what was worth keeping it has to be depends on its form."""
 
-    def __call__(self, text: str, *, lasting: bool = False) -> Kind | None:
+    def __call__(self, text: str, form: Form = "stated") -> Kind | None:
         """Return what a sentence would be kept as, None for what is not worth it."""
 
 
@@ -79,10 +83,10 @@ class Exemplars:
     width: float
     threshold: float
 
-    def judge(self, vector: Vector, *, lasting: bool = False) -> Kind | None:
-        """Say what a sentence would be kept as, None for what is not worth it; `lasting`: its form speaks for it."""
+    def judge(self, vector: Vector, form: Form = "stated") -> Kind | None:
+        """Say what a sentence of a form would be kept as, None for what is not worth it."""
         worth, wish = kernel(vector[None], self.vectors, self.width)[0] @ self.weights
-        if worth < (_LASTING if lasting else self.threshold):
+        if worth < {"stated": self.threshold, "lasting": _LASTING, "ordered": _ORDERED}[form]:
             return None
         return Kind.PREFERENCE if wish > 0 else Kind.FACT
 
@@ -106,8 +110,8 @@ def sense_of(embedder: Embeds, exemplars: Exemplars) -> Sense | None:
     if embedder.model_id != exemplars.model_id:
         return None
 
-    def sense(text: str, *, lasting: bool = False) -> Kind | None:
-        return exemplars.judge(embedder.passages([text])[0], lasting=lasting)
+    def sense(text: str, form: Form = "stated") -> Kind | None:
+        return exemplars.judge(embedder.passages([text])[0], form)
 
     return sense
 
@@ -120,7 +124,6 @@ def may_be_kept(sentence: Sentence) -> bool:
         and not sentence.asks
         and not has("third", words[:_OPENING])
         and not any(has(cue, words) for cue in _NEVER)
-        and (has("standing", words) or not has("request", words))
         and sensitivity_of(words) is None
     )
 
@@ -132,9 +135,14 @@ def match_exemplars(sentence: Sentence, text: Text, sense: Sense) -> list[Propos
         sentence = plain
     if not may_be_kept(sentence):
         return []
-    kind = Kind.FACT if sentence.useful else None if has("state", sentence.text) else sense(sentence.text)
-    if kind is None and plain is not None:
-        sentence, kind = plain, sense(plain.text, lasting=True)
+    ordered = has("request", sentence.text) and not has("standing", sentence.text)
+    kind: Kind | None = None
+    if sentence.useful and not ordered:
+        kind = Kind.FACT
+    elif not has("state", sentence.text):
+        kind = sense(sentence.text, "ordered" if ordered else "stated")
+    if kind is None and plain is not None and not ordered:
+        sentence, kind = plain, sense(plain.text, "lasting")
     if kind is None:
         return []
     if of_things(sentence):  # how things of the person's are is no wish

@@ -14,8 +14,9 @@ from services.governance.sameness import tokens_of
 
 _CJK = re.compile(r"[\u3400-\u9fff\uf900-\ufaff]")
 _REQUEST = re.compile(
+    r"\b(?:forget|delete|erase|remove|drop)[ ]?掉|[那这哪]一?[条笔句项点段桩份则]|"
     r"\b(?:please|can you|could you|forget|delete|erase|remove|drop|do not|don't|remember|store|keep|note|save|"
-    r"everything|anything|all|what|which|that|things?|facts?|i|i've|i'm|you|me|we|told|said|mentioned|say|know|about|regarding|"
+    r"everything|anything|all|what|which|that|ones?|things?|facts?|i|i've|i'm|you|me|we|told|said|mentioned|say|know|about|regarding|"
     r"concerning|my|mine|the|a|an|of|to|in|is|are|am|do|does|did|have|has|had|where|how|who|when|why|it|its|and|or|"
     r"name|names|called|preferences?|tastes?|habits?|stuff|matters?|info|information|details?|memory|memories|'s)\b|"
     r"(?<=我)家的|(?<=我)[和跟与]|(?<=我们)[和跟与]|请|麻烦|帮我|帮忙|把|将|忘记|忘掉|忘了|忘|删除|删掉|删了|清除|抹掉|不要|不用|不必|别再|别|记住|记得|记录|记下|记|关于|有关|"

@@ -5,7 +5,7 @@ import pytest
 
 from events.model import Kind
 from projections.embedding import Embedder
-from services.extraction.exemplars import Exemplars, Sense, sense_of, shipped
+from services.extraction.exemplars import Exemplars, Form, Sense, sense_of, shipped
 from services.extraction.extract import extract
 from tests.unit.extraction.make import a_turn, claims
 
@@ -22,8 +22,8 @@ def sense() -> Sense:
     ("said", "kind"),
     [
         ("Neither oysters nor mussels for me.", Kind.PREFERENCE),
-        ("除了星期四，我哪天都能去游泳。", Kind.PREFERENCE),
-        ("In the Magpie repository every pull request needs two reviews.", Kind.PREFERENCE),
+        ("除了周一，店里哪天都收快递。", Kind.FACT),
+        ("In the Magpie repository every pull request needs two reviews.", Kind.FACT),
         ("我们 repo 的 main branch 每晚自动 build。", Kind.FACT),
     ],
 )
@@ -42,10 +42,10 @@ def test_what_no_rule_reads_is_kept_where_it_is_like_what_was_kept(sense: Sense,
         "把第三段挪到最后。",
         "Run the linter once more.",
         "Neither oysters nor mussels for me, just this once.",
-        "要是我在桂林，除了星期四哪天都能去游泳。",
+        "要是我在桂林，除了周一哪天都收快递。",
         "My aunt's rule: neither oysters nor mussels.",
         "Is it true that neither oysters nor mussels keep?",
-        "这话别记：除了星期四，我哪天都能去游泳。",
+        "这话别记：除了周一，店里哪天都收快递。",
     ],
 )
 def test_what_passes_is_asked_or_is_not_to_be_kept_stays_out(sense: Sense, said: str) -> None:
@@ -63,9 +63,9 @@ def test_examples_of_another_model_judge_nothing() -> None:
 def test_a_wish_judged_by_example_is_compared_by_what_it_rules(said: str) -> None:
     """A wish that rules one respect of one thing has its key, like any other wish that does."""
 
-    def wish(text: str, *, lasting: bool = False) -> Kind | None:
+    def wish(text: str, form: Form = "stated") -> Kind | None:
         del text
-        return None if lasting else Kind.PREFERENCE
+        return None if form == "lasting" else Kind.PREFERENCE
 
     (found,) = extract(a_turn(said), wish).candidates
     (other,) = claims("以后报价单都写不含税价。")

@@ -3,14 +3,15 @@
 import pytest
 
 from events.model import Kind
+from services.extraction.exemplars import Form
 from services.extraction.extract import extract
 from tests.unit.extraction.make import a_turn, claims
 
 
-def _lasting(text: str, *, lasting: bool = False) -> Kind | None:
+def _lasting(text: str, form: Form = "stated") -> Kind | None:
     """Judge what is lasting by its form worth keeping, and nothing else."""
     del text
-    return Kind.FACT if lasting else None
+    return Kind.FACT if form == "lasting" else None
 
 
 @pytest.mark.parametrize(

@@ -3,13 +3,14 @@
 import pytest
 
 from events.model import Kind
+from services.extraction.exemplars import Form
 from services.extraction.extract import extract
 from tests.unit.extraction.make import a_turn
 
 
-def _never(text: str, *, lasting: bool = False) -> Kind | None:
+def _never(text: str, form: Form = "stated") -> Kind | None:
     """Judge nothing worth keeping by example."""
-    del text, lasting
+    del text, form
     return None
 
 
