@@ -195,7 +195,7 @@ THROUGH: Final = MappingProxyType(
         "POST /v1/exports": ("events.vault:Vault.subjects",),
         "GET /v1/exports": ("services.recall.register:Register.page",),
         "GET /v1/exports/{export_id}": ("services.recall.register:Register.show",),
-        "GET /v1/person/forget": ("services.forgetting.previews:Previews.preview_whole",),
+        "GET /v1/person/forget": ("services.forgetting.whole:count_whole",),
         "POST /v1/forget": ("services.forgetting.forget:Forgetter.forget_wanted",),
         "POST /v1/turns": (
             "services.remembering.ingest:Ingest._append_answered",
