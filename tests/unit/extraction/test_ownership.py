@@ -45,6 +45,22 @@ def test_what_is_made_is_money_where_no_thing_is_counted(content: str, sensitivi
     assert bool(claims(content)) is (sensitivity is not None)
 
 
+@pytest.mark.parametrize(
+    ("content", "sensitivity"),
+    [
+        ("We're at 9 Invented Crescent, apartment 4C", "location"),
+        ("I live at 12b Made Up Mews", "location"),
+        ("I've been a member of the Harbour Party for years", "politics"),
+        ("I've been a member of a rowing club for years", None),
+        ("We keep 12 hens in the gardens", None),
+    ],
+)
+def test_an_address_and_a_membership_of_a_party_are_sensitive(content: str, sensitivity: str | None) -> None:
+    """However the street is called, and whichever party it is."""
+    assert {claim.sensitivity for claim in claims(content)} <= {sensitivity}
+    assert sensitivity is None or claims(content)
+
+
 @pytest.mark.parametrize("content", ["I always forget on Mondays", "I always forget my keys on Mondays"])
 def test_a_mishap_is_no_appointment(content: str) -> None:
     """What goes wrong on a day is not what is done on it."""
