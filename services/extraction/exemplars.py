@@ -19,7 +19,7 @@ from events.model import Kind
 from services.extraction.about import key_of, topic_of
 from services.extraction.cues import has
 from services.extraction.normalise import Text
-from services.extraction.plain import BESIDE, lasting, of_things
+from services.extraction.plain import BESIDE, lasting, of_one
 from services.extraction.proposal import Proposal
 from services.extraction.segment import Sentence
 from services.extraction.vocabulary import respect, sensitivity_of, topics
@@ -145,7 +145,7 @@ def match_exemplars(sentence: Sentence, text: Text, sense: Sense) -> list[Propos
         sentence, kind = plain, sense(plain.text, "lasting")
     if kind is None:
         return []
-    if of_things(sentence):  # how things of the person's are is no wish
+    if plain is not None and not of_one(sentence):  # how things of the person's are is no wish
         kind = Kind.FACT
     start, end = tidy_span(sentence.text, 0, len(sentence.text))
     shown = short(text.shown[sentence.start + start : sentence.start + end])

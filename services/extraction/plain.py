@@ -37,9 +37,9 @@ def lasting(sentence: Sentence) -> Sentence | None:
     return replace(sentence, start=start, end=end, text=" ".join(clause.text for clause in kept), clauses=tuple(kept))
 
 
-def of_things(sentence: Sentence) -> bool:
-    """Say whether a sentence is plainly about a thing of the person's, or what several of them do, and no taste."""
-    return lasting(sentence) is not None and _ALONE.match(sentence.text.strip()) is None
+def of_one(sentence: Sentence) -> bool:
+    """Say whether a sentence has the person alone as its subject: what they do by themselves may be a taste."""
+    return _ALONE.match(sentence.text.strip()) is not None
 
 
 def of_the_moment(folded: str) -> bool:

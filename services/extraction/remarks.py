@@ -85,20 +85,23 @@ def value_in(said: str, old: str, content: str) -> Changed:
             at = text.folded.find(come)
             shown = text.shown[at : at + len(come)]
             if whole.folded.count(gone) == 1:
-                swapped, value = _with(whole, gone, shown), normalise(old)
-                return Changed(_with(value, gone, shown) if gone in value.folded else swapped, swapped)
+                return _exchanged(whole, normalise(old), gone, shown)
     counted = counts_of(whole.folded), counts_of(text.folded)
     changed = [unit for unit, number in counted[0].items() if counted[1].get(unit, number) != number]
     if len(changed) == 1 and whole.folded.count(gone := counted[0][changed[0]]) == 1:
-        come = counted[1][changed[0]]
-        swapped, value = _with(whole, gone, come), normalise(old)
-        return Changed(_with(value, gone, come) if gone in value.folded else swapped, swapped)
+        return _exchanged(whole, normalise(old), gone, counted[1][changed[0]])
     for pattern in _behind():
         if (match := pattern.search(text.folded)) is not None:
             start, end = tidy_value(text.folded, *match.span("v"))
             if start < end and not is_pronoun(text.folded[start:end]):
                 return Changed(text.shown[start:end], said)
     return Changed(said, said)
+
+
+def _exchanged(whole: Text, value: Text, gone: str, come: str) -> Changed:
+    """Put one word in the place of another in what a memory says, and in its value where that has it."""
+    content = _with(whole, gone, come)
+    return Changed(_with(value, gone, come) if gone in value.folded else content, content)
 
 
 def _with(whole: Text, gone: str, come: str) -> str:
